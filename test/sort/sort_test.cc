@@ -234,6 +234,50 @@ TEST_CASE("every merge gives the same bytes, for every width and block size") {
   });
 }
 
+// Records of which many have the same key: enough that a worker's threads have some each.
+Case many_records(const Format& format, std::uint32_t width) {
+  Case one;
+  one.options.format = format;
+  one.options.width = width;
+  const std::size_t length = format.is_fixed() ? format.record_length : 17;
+  for (std::size_t i = 0; i < 12'000; ++i) {
+    std::string record = fmt::format("{:04}{:05}", i * 7919 % 3000, i).substr(0, length);
+    record.resize(format.is_fixed() ? length : record.size() + i % 13, '.');
+    if (!format.is_fixed()) record += '\n';
+    one.records.push_back(std::move(record));
+  }
+  one.wanted.source = "/in";
+  one.wanted.target = "/out";
+  one.wanted.keys.keys = {format.is_fixed() ? "0:4" : "1.1,1.4"};
+  return one;
+}
+
+TEST_CASE("a sort gives the same bytes with any number of threads") {
+  Fixture fixture(6);
+  fixture.run([&](Client& client) {
+    for (const Format& format : {Format::fixed(9), Format::fixed(40), Format::lines()}) {
+      for (const std::uint32_t width : {1U, 3U}) {
+        Case one = many_records(format, width);
+        put(client, one.options, one.records);
+        for (const unsigned threads : {1U, 2U, 3U, 7U}) {
+          for (const auto& [merge, memory, unique] :
+               {std::tuple(MergeKind::kSplit, 1u << 30, false), std::tuple(MergeKind::kSplit, 1u << 30, true),
+                std::tuple(MergeKind::kSplit, 200u << 10, false), std::tuple(MergeKind::kToken, 1u << 30, false)}) {
+            one.wanted.threads = threads * width;
+            one.wanted.merge = merge;
+            one.wanted.memory = memory;
+            one.wanted.unique = unique;
+            INFO("records of " << format.record_length << ", width " << width << ", " << threads << " threads each");
+            tool::Controller controller(client, sim::sim_controller());
+            must(control(controller, one.wanted));
+            REQUIRE((get(client) == one.expected()));
+          }
+        }
+      }
+    }
+  });
+}
+
 // Many short lines; the long ones come first, in one block.
 TEST_CASE("every merge takes records that are much longer than most") {
   Fixture fixture(4);

@@ -101,6 +101,27 @@ def what_does_not_fit_into_memory_is_sorted_by_every_merge():
     FS.ok("rm", "/large", "/sorted")
 
 
+def any_number_of_threads_sorts_to_the_same_bytes():
+    records = [b"%05d%06d." % (i * 7919 % 20000, i) for i in range(60000)]
+    FS.ok("put", "-q", "--record-length", "12", "-", "/records12", data=b"".join(records))
+    lines = [b"%05d" % (i * 7919 % 20000) + b"x" * (i % 40) + b"\n" for i in range(60000)]
+    FS.ok("put", "-q", "--lines", "-", "/many", data=b"".join(lines))
+    by_key = b"".join(sorted(records, key=lambda record: record[:5]))
+    unique = b"".join(sorted(set(lines)))
+    for threads in (1, 2, 3, 7):
+        for width in (1, 2):
+            words = ("-q", "--threads", str(threads * 2), "--width", str(width))
+            check(sort(*words, "-k", "0:5", "/records12", "/sorted").returncode == 0, f"{words}")
+            check(FS.ok("cat", "/sorted") == by_key, f"records by {words}")
+            check(sort(*words, "/many", "/sorted").returncode == 0, f"{words}")
+            check(FS.ok("cat", "/sorted") == b"".join(sorted(lines)), f"lines by {words}")
+        check(sort("-q", "-u", "--threads", str(threads), "/many", "/sorted").returncode == 0, f"{threads}")
+        check(FS.ok("cat", "/sorted") == unique, f"different lines by {threads}")
+    for wrong in ("0", "-1", "1025", "many"):
+        FS.fails(2, "--threads", "sort", "--threads", wrong, "/many", "/never")
+    FS.ok("rm", "/records12", "/many", "/sorted")
+
+
 def long_lines_among_short_ones_are_sorted_by_every_merge():
     rnd = random.Random(7)
     lines = [b"%07d\n" % rnd.randrange(10**7) for _ in range(20_000)]
@@ -181,6 +202,7 @@ def run_all():
                 text_comes_out_as_gnu_sort_has_it,
                 records_are_sorted_onto_any_width,
                 what_does_not_fit_into_memory_is_sorted_by_every_merge,
+                any_number_of_threads_sorts_to_the_same_bytes,
                 long_lines_among_short_ones_are_sorted_by_every_merge,
                 long_keys_are_sorted_over_the_network,
                 what_a_sort_will_take_is_predicted_and_reported,

@@ -46,7 +46,8 @@ double log2_of(double x) { return std::log2(std::max(x, 2.0)); }
 Result<Constants> measure(tool::Worker& worker, tool::Team& team, tool::Input& input, const KeyMaker& maker) {
   Constants out;
   PIF_TRY_VALUE(out.hop, time_hop(worker, team));
-  out.crowd = std::max(1.0, static_cast<double>(worker.width()) / std::max(1U, std::thread::hardware_concurrency()));
+  out.crowd = std::max(1.0, static_cast<double>(worker.width()) / std::max(1U, std::thread::hardware_concurrency())) /
+              worker.threads();
   SampleTimes times;
   PIF_TRY(team.in_turn([&](std::string&) -> Status {  // else they would be in each other's way on few cores, sometimes
     PIF_TRY_VALUE(times, time_sample(worker, input, maker));

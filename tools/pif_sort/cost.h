@@ -16,7 +16,8 @@ struct Constants {
   double compare = 0;  // of a record, for each doubling of what is sorted
   double move = 0;     // of a record: to its place in another file
   double hop = 0;      // of a word from one worker to the next
-  double crowd = 1;    // workers per core: each has the machine for itself when it is measured, and not when it works
+  double crowd = 1;    // workers per core, over a worker's threads: one has the machine for itself when it is measured,
+                       // and not when it works
 };
 
 // Called by all workers.

@@ -6,6 +6,7 @@
 
 #include "pif/base/decimal.h"
 #include "pif/tool/memory.h"
+#include "pif/tool/threads.h"
 #include "pif/tool/tool_main.h"
 #include "sort.h"
 
@@ -49,6 +50,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
   auto* const check =
       app.add_flag("-c", wanted->check, "only say whether SRC is sorted: exit code 1 and the first that is not");
   pif::tool::add_memory_option(app, wanted->memory, "what needs more is sorted in runs, on the disks of its LFSs");
+  pif::tool::add_threads_option(app, wanted->threads);
   std::map<std::string, pif::sort::MergeKind> kinds;
   for (const auto& [kind, name] : pif::sort::kMerges) kinds.emplace(name, kind);
   app.add_option("--merge", wanted->merge,

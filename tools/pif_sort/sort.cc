@@ -53,6 +53,7 @@ Result<std::optional<OrderCheck>> check_by_workers(tool::Controller& controller,
                                                    const Task& task, const KeyMaker& maker) {
   tool::Job job;
   job.value = pack(wanted);
+  job.threads = wanted.threads;
   PIF_TRY_VALUE(const auto results, controller.run(job));
   OrderCheck order;
   CheckOutcome first;  // of the worker that knows the lowest suspect
@@ -109,6 +110,7 @@ Result<std::vector<Outcome>> run_job(tool::Controller& controller, const SortOpt
   for_workers.memory = task.memory;
   tool::Job job;
   job.value = pack(for_workers);
+  job.threads = wanted.threads;
   PIF_TRY_VALUE(const auto results, controller.run(job));
   std::vector<Outcome> outcomes;
   for (std::uint32_t rank = 0; rank < results.size(); ++rank) {

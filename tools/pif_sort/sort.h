@@ -37,6 +37,7 @@ struct SortOptions : tool::OutputOptions {
   std::uint64_t check_by_workers =
       64u << 20;             // files of so many bytes; starting workers for less is not worth its time
   std::uint64_t memory = 0;  // bytes; 0: what the machine has to spare
+  unsigned threads = 0;      // on each machine; 0: as many as it has cores for the workers
   MergeKind merge = MergeKind::kSplit;
   bool measure = false;                     // workers measure what predictions need,
   bool measure_only = false;                // and do nothing else

@@ -9,6 +9,7 @@
 #include "runs/merge.h"
 #include "runs/output.h"
 #include "runs/run.h"
+#include "runs/share_merge.h"
 #include "runs/tails.h"
 #include "split/far_split.h"
 #include "token/token_sort.h"
@@ -16,7 +17,7 @@
 namespace pif::sort {
 namespace {
 
-constexpr std::size_t kBatchBytes = 4u << 20;  // of records, merged and written at once
+constexpr std::size_t kBlockBytes = 4u << 20;  // of a token's block, at most
 
 // What every worker has of the sorted runs.
 struct RunsOfAll {
@@ -80,7 +81,6 @@ class Sorter {
   template <typename F>
   [[nodiscard]] Status for_each_pick(const F& f);
   std::uint64_t share_begin(std::uint32_t rank, std::uint64_t alignment) const;
-  Merger merger(std::uint64_t begin, std::uint64_t end);
   std::optional<Pick> last_before(const std::vector<std::size_t>& cut);
 
   tool::Worker& worker_;
@@ -161,10 +161,6 @@ std::uint64_t Sorter::share_begin(std::uint32_t rank, std::uint64_t alignment) c
   return even / alignment * alignment;
 }
 
-Merger Sorter::merger(std::uint64_t begin, std::uint64_t end) {
-  return Merger(views_, cut_at(views_, begin, order_), cut_at(views_, end, order_), order_);
-}
-
 // The worker of the last rank knows how all components of the output ended: whoever has one of them takes it from
 // there.
 Status Sorter::take_tails(const std::string& own) {
@@ -179,16 +175,11 @@ Status Sorter::put_out_parallel() {
   const PositionRange share{share_begin(worker_.rank(), alignment), share_begin(worker_.rank() + 1, alignment)};
   put_out_ = {share.end - share.begin, (share.end - share.begin) * output_.format().record_length};
   ParallelOutput out(output_, files_, records_);
-  Merger merge = merger(share.begin, share.end);
-  const std::size_t at_once = std::max<std::size_t>(1, kBatchBytes / output_.format().record_length);
-  std::vector<Pick> picks;
-  for (std::uint64_t first = share.begin; first < share.end; first += picks.size()) {
-    picks.clear();
-    for (; picks.size() < at_once && !merge.is_done(); merge.advance()) picks.push_back(merge.peek());
-    PIF_TRY(out.write(first, picks, views_));
-    const std::uint64_t done = (first - share.begin + picks.size()) * output_.format().record_length;
+  std::uint64_t done = 0;
+  PIF_TRY(ShareMerge(worker_, maker_, input_, output_, views_, share).write(out, [&](std::uint64_t records) {
+    done += records * output_.format().record_length;
     worker_.progress(input_.bytes() + std::min(done, input_.bytes()), 2 * input_.bytes());
-  }
+  }));
   worker_.count_sent(out.moved_bytes());
   std::string tails;
   PIF_TRY(team_.in_turn([&](std::string& state) -> Status {
@@ -309,7 +300,7 @@ TokenOptions Sorter::token_options(const Lengths& lengths) const {
   token.share_memory = worker_.shares_machine();
   const std::uint64_t record =
       std::max<std::uint64_t>(input_.file_length().bytes / std::max<std::uint64_t>(input_.file_length().records, 1), 1);
-  const std::uint64_t most = std::min<std::uint64_t>(kBatchBytes / record, KeyList::fit(lengths, kBodyBytesMax));
+  const std::uint64_t most = std::min<std::uint64_t>(kBlockBytes / record, KeyList::fit(lengths, kBodyBytesMax));
   token.block_records = std::clamp<std::uint64_t>(options_.token_batch, 1, std::max<std::uint64_t>(most, 1));
   return token;
 }

@@ -92,6 +92,7 @@ int work(const Tool& tool) {
   WorkerWorld world{**messenger, *storage, entropy, {}, listen};
   world.connection.fd = std::move(connection);
   world.cores = usable_cores();
+  world.has_threads = true;
   const Status outcome = Worker::run(std::move(world), tool.work);
   // The LFS keeps the end of stderr, in case the report did not get through.
   return outcome ? static_cast<int>(ExitCode::kDone) : failed(tool.name, outcome.error());

@@ -195,6 +195,22 @@ unsigned Worker::threads() const {
   return std::min(share_of_threads(impl_->description, impl_->rank, asked != 0 ? asked : impl_->world.cores),
                   kThreadsMax);
 }
+std::future<Status> Worker::start(std::function<Status()> task) {
+  const auto if_possible = std::launch::async | std::launch::deferred;
+  return std::async(impl_->world.has_threads ? if_possible : std::launch::deferred, std::move(task));
+}
+
+Status Worker::run_tasks(std::size_t parts, const std::function<Status(std::size_t)>& f) {
+  std::vector<std::future<Status>> others;
+  for (std::size_t i = 1; i < parts; ++i) others.push_back(start([&f, i] { return f(i); }));
+  Status first = parts > 0 ? f(0) : Status();
+  for (auto& other : others) {
+    Status ended = other.get();
+    if (first) first = std::move(ended);
+  }
+  return first;
+}
+
 std::string_view Worker::value() const { return impl_->description.value(); }
 std::size_t Worker::input_count() const { return impl_->inputs.size(); }
 std::size_t Worker::output_count() const { return impl_->outputs.size(); }

@@ -35,32 +35,46 @@ ParallelOutput::ParallelOutput(const tool::Output& output, std::span<component::
   }
 }
 
-Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, std::span<const RunView> runs) {
+template <typename F>
+Status ParallelOutput::for_each_lfs(const OutputBatch& batch, const F& f) const {
   const parity::Layout& layout = output_.layout();
-  const std::size_t length = output_.format().record_length;
-  const Range ranks{first, first + picks.size()};
+  const Range positions{batch.first, batch.first + batch.count};
   for (std::size_t i = 0; i < sinks_.size(); ++i) {
     // Not all workers at the same one: a local file system lets one write to a file at a time.
     const auto lfs = static_cast<LfsIndex>(((output_.is_here() ? output_.index() : 0) + i) % sinks_.size());
-    const Range rows = layout.rows(lfs, ranks);
-    if (rows.empty()) continue;
-    const std::uint64_t at = layout.record_at({lfs, rows.begin}) - first;  // and then every width-th
-    bytes_.resize(rows.size() * length);
-    gather(picks.subspan(at), layout.width(), runs);
-    if (!output_.is_here() || lfs != output_.index()) moved_bytes_ += bytes_.size();
-    PIF_TRY(sinks_[lfs]->write_rows(rows.begin, rows.size(), {bytes_.data(), length}));
+    const Range rows = layout.rows(lfs, positions);
+    if (!rows.empty()) PIF_TRY(f(lfs, rows, layout.record_at({lfs, rows.begin}) - batch.first));
   }
   return {};
 }
 
-// Every `step`-th pick, packed, until bytes_ is full.
-void ParallelOutput::gather(std::span<const Pick> picks, std::size_t step, std::span<const RunView> runs) {
+void ParallelOutput::fill(std::uint64_t first, Merger& merge, std::span<const RunView> runs, OutputBatch& batch) const {
+  batch.first = first;
+  batch.count = 0;
+  for (; batch.count < batch.picks.size() && !merge.is_done(); merge.advance())
+    batch.picks[batch.count++] = merge.peek();
+  const std::span<const Pick> picks(batch.picks.data(), batch.count);
+  std::byte* to = batch.bytes.data();
+  const std::size_t length = output_.format().record_length, step = output_.layout().width();
+  (void)for_each_lfs(batch, [&](LfsIndex, Range rows, std::size_t at) -> Status {
+    for (Row row = rows.begin; row < rows.end; ++row, at += step, to += length) {
+      if (const std::size_t later = at + kAhead * step; later < picks.size())
+        runs[picks[later].run].fetch(picks[later].index);
+      std::memcpy(to, record_of(runs, picks[at]).data(), length);
+    }
+    return {};
+  });
+}
+
+Status ParallelOutput::write(const OutputBatch& batch) {
+  const std::byte* bytes = batch.bytes.data();
   const std::size_t length = output_.format().record_length;
-  for (std::size_t at = 0, i = 0; at < bytes_.size(); at += length, i += step) {
-    if (const std::size_t later = i + kAhead * step; later < picks.size())
-      runs[picks[later].run].fetch(picks[later].index);
-    std::memcpy(bytes_.data() + at, record_of(runs, picks[i]).data(), length);
-  }
+  return for_each_lfs(batch, [&](LfsIndex lfs, Range rows, std::size_t) -> Status {
+    if (!output_.is_here() || lfs != output_.index()) moved_bytes_ += rows.size() * length;
+    PIF_TRY(sinks_[lfs]->write_rows(rows.begin, rows.size(), {bytes, length}));
+    bytes += rows.size() * length;
+    return {};
+  });
 }
 
 Status ParallelOutput::finish(std::string& state, std::uint32_t rank) {

@@ -1,6 +1,7 @@
 #include "runs/run.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 
@@ -8,6 +9,7 @@
 #include <hwy/contrib/sort/vqsort.h>
 #include <sys/mman.h>
 
+#include "pif/base/assert.h"
 #include "runs/merge.h"
 
 namespace pif::sort {
@@ -17,6 +19,7 @@ constexpr std::uint64_t kReadBytes = 1u << 20;  // at once: what is read is stil
 constexpr std::uint64_t kRowsMax = UINT32_MAX;  // an element has 32 bits for its row
 constexpr std::uint64_t kEndsAtOnce = 4096;
 constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it sorts
+constexpr std::uint64_t kPartRows = 1024;          // a part of fewer is not worth a thread
 constexpr std::uint64_t kSampleBytes = 24u << 20;  // more than a core keeps in its cache, as what is sorted is
 constexpr std::uint64_t kBudgetAim =
     1u << 20;  // for runs even where there is not so much: many short ones cost more than they save
@@ -52,7 +55,9 @@ class PrivateMemory {
   std::size_t bytes_;
 };
 
-// Consecutive rows of a component, in memory.
+using Advance = std::function<void(std::uint64_t bytes)>;  // so many more are read
+
+// Consecutive rows of a component, in memory. Several may be read and sorted at once.
 class Loaded {
  public:
   // elements: one for each row with data.
@@ -65,17 +70,18 @@ class Loaded {
         rows_(rows),
         elements_(elements),
         in_place_(in_place) {
-    if (in_place != nullptr) base_ = in_place->bytes().data();
+    if (in_place != nullptr) base_ = in_place->bytes().data() + rows.begin * input.format().record_length;
     if (maker.fixed_length())
       lengths_.add(std::max(input.format().record_length + kNumberBytes, maker.full_key_bytes({})), elements.size());
   }
 
-  [[nodiscard]] Status read(tool::Worker& worker);
+  [[nodiscard]] Status read(const Advance& advance);
   void sort();
   // The records in the order of the elements, where room(bytes) says. ends: as a run has them; null for fixed records.
   template <typename Room>
   [[nodiscard]] Status put_in_order(const Room& room, std::uint64_t* ends) const;
 
+  Range rows() const { return rows_; }
   std::uint64_t bytes() const { return records_->bytes().size(); }
   const Lengths& lengths() const { return lengths_; }  // as Runs has them
   std::span<const Element> elements() const { return elements_; }
@@ -88,8 +94,8 @@ class Loaded {
     return {base_ + (ends_[at] - ends_[0]), ends_[at + 1] - ends_[at]};
   }
   void make_room(std::uint64_t bytes);
-  [[nodiscard]] Status read_fixed(tool::Worker& worker);
-  [[nodiscard]] Status read_variable(tool::Worker& worker);
+  [[nodiscard]] Status read_fixed(const Advance& advance);
+  [[nodiscard]] Status read_variable(const Advance& advance);
   [[nodiscard]] Status add(Row row);
   void sort_by_keys(std::span<Element> group);
   void sort_behind_prefix();
@@ -129,7 +135,7 @@ void Loaded::make_room(std::uint64_t bytes) {
   base_ = records_->bytes().data();
 }
 
-Status Loaded::read_fixed(tool::Worker& worker) {
+Status Loaded::read_fixed(const Advance& advance) {
   const std::uint64_t length = input_.format().record_length;
   const std::uint64_t chunk = component::chunk_bytes_for(input_.format());
   const std::uint64_t step = std::max<std::uint64_t>(1, kReadBytes / chunk) * (chunk / length);
@@ -143,16 +149,16 @@ Status Loaded::read_fixed(tool::Worker& worker) {
           input_.reader().read_rows(first, count, {records_->bytes().data() + (first - rows_.begin) * length, length}));
     }
     for (Row row = first; row < first + count; ++row) PIF_TRY(add(row));
-    input_.count_read(count * length);
-    worker.progress(input_.bytes_read(), 2 * input_.bytes());
+    advance(count * length);
   }
   return {};
 }
 
-Status Loaded::read_variable(tool::Worker& worker) {
+Status Loaded::read_variable(const Advance& advance) {
   ends_.resize(rows_.size() + 1);
   PIF_TRY(input_.reader().read_ends(rows_.begin, rows_.size(), ends_));
   make_room(ends_.back() - ends_[0]);
+  if (in_place_ != nullptr) base_ += ends_[0];
   for (std::uint64_t first = 0; first < rows_.size();) {
     std::uint64_t end = first + 1;
     while (end < rows_.size() && ends_[end + 1] - ends_[first] <= kReadBytes) ++end;
@@ -163,16 +169,15 @@ Status Loaded::read_variable(tool::Worker& worker) {
       PIF_TRY(input_.reader().read_bytes(ends_[first], records_->bytes().subspan(ends_[first] - ends_[0], bytes)));
     }
     for (std::uint64_t i = first; i < end; ++i) PIF_TRY(add(rows_.begin + i));
-    input_.count_read(bytes);
-    worker.progress(input_.bytes_read(), 2 * input_.bytes());
+    advance(bytes);
     first = end;
   }
   return {};
 }
 
-Status Loaded::read(tool::Worker& worker) {
-  PIF_TRY(input_.format().is_fixed() ? read_fixed(worker) : read_variable(worker));
-  elements_ = elements_.first(made_);
+Status Loaded::read(const Advance& advance) {
+  PIF_TRY(input_.format().is_fixed() ? read_fixed(advance) : read_variable(advance));
+  PIF_ASSERT(made_ == elements_.size(), made_, elements_.size());
   return {};
 }
 
@@ -226,6 +231,91 @@ Status Loaded::put_in_order(const Room& room, std::uint64_t* ends) const {
   return {};
 }
 
+// Consecutive rows in as many parts as the worker has threads. Each is loaded and sorted by one of them, and is a run:
+// merging a few more costs less than to make one of them.
+class LoadedParts {
+ public:
+  // As Loaded.
+  LoadedParts(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements,
+              const tool::Scratch* in_place = nullptr);
+
+  [[nodiscard]] Status load();  // and sort
+  // Adds the runs, in the order of parts.
+  void describe(Runs& runs) const;
+  // As Loaded. ends: of each part, one behind another.
+  template <typename Room>
+  [[nodiscard]] Status put_in_order(const Room& room, std::uint64_t* ends) const;
+
+  std::size_t size() const { return parts_.size(); }
+  std::uint64_t bytes() const;
+  // ends: of all rows and where the first one begins. Variable records.
+  void copy_ends(std::span<std::uint64_t> ends) const;
+
+ private:
+  tool::Worker& worker_;
+  tool::Input& input_;
+  Row first_;
+  std::vector<std::unique_ptr<Loaded>> parts_;
+};
+
+LoadedParts::LoadedParts(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Range rows,
+                         std::span<Element> elements, const tool::Scratch* in_place)
+    : worker_(worker), input_(input), first_(rows.begin) {
+  const Format& format = input.format();
+  const std::uint64_t unit =
+      format.is_fixed() ? std::max<std::uint64_t>(component::chunk_bytes_for(format) / format.record_length, 1) : 1;
+  const std::uint64_t parts = std::clamp<std::uint64_t>(rows.size() / kPartRows, 1, worker.threads());
+  for (std::uint64_t i = 0, begin = 0; i < parts; ++i) {  // whole chunks, as far as rows begin with one
+    const std::uint64_t end = i + 1 == parts ? rows.size() : rows.size() / parts * (i + 1) / unit * unit;
+    if (begin == end) continue;
+    parts_.push_back(std::make_unique<Loaded>(input, maker, Range{rows.begin + begin, rows.begin + end},
+                                              elements.subspan(begin, end - begin), in_place));
+    begin = end;
+  }
+}
+
+Status LoadedParts::load() {
+  const std::uint64_t before = input_.bytes_read();
+  std::atomic<std::uint64_t> read = 0;
+  const Status loaded = worker_.run_tasks(parts_.size(), [&](std::size_t i) -> Status {
+    PIF_TRY(parts_[i]->read([&](std::uint64_t bytes) {
+      read += bytes;
+      if (i == 0) worker_.progress(before + read, 2 * input_.bytes());  // that part is on the worker's own thread
+    }));
+    parts_[i]->sort();
+    return {};
+  });
+  input_.count_read(read);
+  return loaded;
+}
+
+void LoadedParts::describe(Runs& runs) const {
+  for (const auto& part : parts_) {
+    runs.counts.push_back(part->elements().size());
+    runs.lengths.add(part->lengths());
+  }
+}
+
+template <typename Room>
+Status LoadedParts::put_in_order(const Room& room, std::uint64_t* ends) const {
+  for (const auto& part : parts_) {
+    PIF_TRY(part->put_in_order(room, ends));
+    if (ends != nullptr) ends += part->elements().size() + 1;
+  }
+  return {};
+}
+
+std::uint64_t LoadedParts::bytes() const {
+  std::uint64_t all = 0;
+  for (const auto& part : parts_) all += part->bytes();
+  return all;
+}
+
+void LoadedParts::copy_ends(std::span<std::uint64_t> ends) const {
+  for (const auto& part : parts_)
+    std::memcpy(ends.data() + (part->rows().begin - first_), part->ends().data(), part->ends().size_bytes());
+}
+
 }  // namespace
 
 RecordNumber Order::number(const RunView& run, std::size_t i) const {
@@ -259,31 +349,27 @@ Status load_in_place(tool::Worker& worker, tool::Input& input, const KeyMaker& m
   runs.by_row = true;
   PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(input.rows() * sizeof(Element)));
   const auto elements = as_array<Element>(runs.elements.memory.bytes());
-  Loaded loaded(input, maker, {0, input.rows()}, elements, &runs.records.file);
-  PIF_TRY(loaded.read(worker));
-  loaded.sort();
-  runs.lengths = loaded.lengths();
-  runs.counts.push_back(elements.size());
+  LoadedParts loaded(worker, input, maker, {0, input.rows()}, elements, &runs.records.file);
+  PIF_TRY(loaded.load());
+  loaded.describe(runs);
   if (input.format().is_fixed()) return {};
-  PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make(loaded.ends().size_bytes()));
-  std::memcpy(runs.ends.memory.bytes().data(), loaded.ends().data(), loaded.ends().size_bytes());
+  PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make((input.rows() + 1) * sizeof(std::uint64_t)));
+  loaded.copy_ends(as_array<std::uint64_t>(runs.ends.memory.bytes()));
   return {};
 }
 
 Status load_in_memory(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Runs& runs) {
   const std::uint64_t count = input.rows();
   PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(count * sizeof(Element)));
-  Loaded loaded(input, maker, {0, input.rows()}, as_array<Element>(runs.elements.memory.bytes()));
-  PIF_TRY(loaded.read(worker));
-  loaded.sort();
-  runs.lengths = loaded.lengths();
+  LoadedParts loaded(worker, input, maker, {0, input.rows()}, as_array<Element>(runs.elements.memory.bytes()));
+  PIF_TRY(loaded.load());
+  loaded.describe(runs);
   const bool fixed = input.format().is_fixed();
   PIF_TRY_VALUE(runs.records.memory,
                 tool::SharedMemory::make(fixed ? count * input.format().record_length : loaded.bytes()));
   if (!fixed) {
-    PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make((count + 1) * sizeof(std::uint64_t)));
+    PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make((count + loaded.size()) * sizeof(std::uint64_t)));
   }
-  runs.counts.push_back(count);
   std::byte* at = runs.records.memory.bytes().data();
   const auto room = [&](std::size_t bytes) -> Result<std::byte*> { return std::exchange(at, at + bytes); };
   return loaded.put_in_order(room, fixed ? nullptr : as_array<std::uint64_t>(runs.ends.memory.bytes()).data());
@@ -353,20 +439,18 @@ class RunMaker {
 
 Status RunMaker::make_run(Range rows) {
   PrivateMemory elements(rows.size() * sizeof(Element));
-  Loaded loaded(input_, maker_, rows, as_array<Element>(elements.bytes()));
-  PIF_TRY(loaded.read(worker_));
-  loaded.sort();
-  runs_.lengths.add(loaded.lengths());
+  const auto made = as_array<Element>(elements.bytes());
+  LoadedParts loaded(worker_, input_, maker_, rows, made);
+  PIF_TRY(loaded.load());
+  loaded.describe(runs_);
   const auto room = [this](std::size_t bytes) { return runs_.records.file.room(bytes); };
-  const auto made = loaded.elements();
   if (input_.format().is_fixed()) {
     PIF_TRY(loaded.put_in_order(room, nullptr));
   } else {
-    std::vector<std::uint64_t> ends(made.size() + 1);
+    std::vector<std::uint64_t> ends(made.size() + loaded.size());
     PIF_TRY(loaded.put_in_order(room, ends.data()));
     PIF_TRY(runs_.ends.file.append(std::as_bytes(std::span(ends))));
   }
-  runs_.counts.push_back(made.size());
   return runs_.elements.file.append(std::as_bytes(made));
 }
 
@@ -378,11 +462,11 @@ bool holds_together(const Runs& runs, const Format& format, std::uint64_t record
     if (count > records - all) return false;
     all += count;
   }
-  const bool one_run = !runs.by_row || runs.counts.size() <= 1;
   const bool has_elements = all <= runs.elements.bytes().size() / sizeof(Element);
-  if (all != records || !one_run || !has_elements) return false;
+  if (all != records || !has_elements) return false;
   if (format.is_fixed()) return all <= runs.records.bytes().size() / format.record_length;
-  return all + runs.counts.size() <= runs.ends.bytes().size() / sizeof(std::uint64_t);
+  const std::size_t lists = runs.by_row ? 1 : runs.counts.size();  // of ends, each of one more than it has records
+  return all == 0 || all + lists <= runs.ends.bytes().size() / sizeof(std::uint64_t);
 }
 
 std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex lfs) {
@@ -396,7 +480,7 @@ std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex l
     if (!format.is_fixed()) view.ends = ends.data() + first_end;
     if (!runs.by_row) records += format.is_fixed() ? count * format.record_length : view.ends[count];
     first += count;
-    first_end += count + 1;
+    if (!runs.by_row) first_end += count + 1;
     if (count > 0) views.push_back(view);
   }
   return views;
@@ -437,18 +521,16 @@ Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const 
   const Range rows{0, end};
   PrivateMemory elements(rows.size() * sizeof(Element));
   PIF_TRY_VALUE(tool::Scratch target, worker.scratch());
-  const std::uint64_t read_before = input.bytes_read();
   Loaded loaded(input, maker, rows, as_array<Element>(elements.bytes()));
   const Time begin = worker.clock().now();
-  PIF_TRY(loaded.read(worker));
+  PIF_TRY(loaded.read([](std::uint64_t) {}));
   const Time read = worker.clock().now();
   loaded.sort();
   const Time sorted = worker.clock().now();
   std::vector<std::uint64_t> ends(rows.size() + 1);
   PIF_TRY(loaded.put_in_order([&](std::size_t bytes) { return target.room(bytes); }, ends.data()));
   PIF_TRY(target.map());
-  input.count_read(read_before - input.bytes_read());  // it is read again
-  times.records = loaded.elements().size();
+  times.records = rows.size();
   times.load = read - begin;
   times.sort = sorted - read;
   times.move = worker.clock().now() - sorted;

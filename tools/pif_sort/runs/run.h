@@ -127,11 +127,11 @@ struct Runs {
   Area elements, records, ends;
   std::vector<std::uint64_t> counts;  // of records, run by run
   Lengths lengths;                    // of the records or, if these are longer, of their full keys
-  bool by_row = false;                // one run; the records are the component itself, in the page cache
+  bool by_row = false;                // the records are the component itself, in the page cache
 };
 
-// Reads the worker's component and sorts it: all of it in memory, or, with `memory` bytes for this worker, runs of what
-// fits in scratch files. A component that is not there has no run.
+// Reads the worker's component and sorts it, each of its threads a part that becomes a run: all of it in memory, or,
+// with `memory` bytes for this worker, runs of what fits in scratch files. A component that is not there has no run.
 Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t memory);
 // Whether what a worker says of its runs fits the memory and files that it shares, and they are `records` records.
 // (What is in these stays its own: a worker that writes nonsense there makes nonsense of the result, or ends itself and

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -62,6 +63,8 @@ struct WorkerWorld {
   // Called at most once.
   std::function<Result<Mailbox>(const MailPlace& place)> listen;
   unsigned cores = 1;  // that the workers on this machine may use; 1 in a simulation
+  // Whether start() makes threads. In a simulation it does not: one thread runs at a time, and the world says which.
+  bool has_threads = false;
 };
 
 class Worker {
@@ -89,6 +92,12 @@ class Worker {
   // how many, of its machine's cores. At least 1. A kernel that uses them makes the same bytes for any number. A
   // Worker, its inputs and outputs belong to one thread all the same.
   unsigned threads() const;
+  // `task` on a thread of its own, or, where there is none to be had and in a simulation, when its result is asked for.
+  // For reading and writing through descriptors (Input::check, RowSink::write_rows) beside this thread. A task touches
+  // nothing else of the worker, and what it touches outlives it: before these go, wait for the future.
+  std::future<Status> start(std::function<Status()> task);
+  // f(i) for each i below `parts`, as tasks, the first one on this thread. Ends when all have; the error of the lowest.
+  [[nodiscard]] Status run_tasks(std::size_t parts, const std::function<Status(std::size_t)>& f);
   // The tool's own description of the job (Job::value), the same for all workers. Valid as long as the worker.
   std::string_view value() const;
 

@@ -1,0 +1,23 @@
+// Kernels on the threads of a worker (Worker::threads()).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace pif::tool {
+
+// f(i) for each i below `parts`, on up to `threads` threads of OpenMP; on one where the program is not compiled for it
+// (-fopenmp). f is a pure kernel: no I/O, no messages, no locks, no allocation, and nothing leaves it but its return.
+template <typename F>
+void for_each_part(unsigned threads, std::size_t parts, const F& f) {
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
+  threads = 1;  // ThreadSanitizer does not see how GCC's OpenMP waits
+#endif
+  [[maybe_unused]] const auto team = static_cast<int>(std::clamp<std::size_t>(parts, 1, std::max(threads, 1U)));
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1) if (team > 1)
+#endif
+  for (std::size_t i = 0; i < parts; ++i) f(i);
+}
+
+}  // namespace pif::tool

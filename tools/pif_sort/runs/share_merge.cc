@@ -1,0 +1,66 @@
+#include "runs/share_merge.h"
+
+#include <algorithm>
+#include <future>
+
+#include "pif/tool/parallel.h"
+
+namespace pif::sort {
+namespace {
+
+constexpr std::size_t kBatchBytes = 4u << 20;  // of records, merged and written at once
+
+}  // namespace
+
+ShareMerge::Part::Part(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs,
+                       PositionRange range)
+    : left(range),
+      order(maker, layout),
+      merge(runs, cut_at(runs, range.begin, order), cut_at(runs, range.end, order), order) {}
+
+ShareMerge::ShareMerge(tool::Worker& worker, const KeyMaker& maker, const tool::Input& input,
+                       const tool::Output& output, std::span<const RunView> runs, PositionRange share)
+    : worker_(worker), output_(output), runs_(runs) {
+  const std::uint64_t alignment = ParallelOutput::alignment(output.format(), output.layout());
+  const std::uint64_t records = share.end - share.begin;
+  const unsigned threads = worker.threads();
+  for (unsigned i = 0; i < threads; ++i) {
+    const auto begins = [&](unsigned part) { return share.begin + records / threads * part / alignment * alignment; };
+    const PositionRange range{begins(i), i + 1 == threads ? share.end : begins(i + 1)};
+    if (range.begin < range.end) parts_.push_back(std::make_unique<Part>(maker, input.layout(), runs_, range));
+  }
+  const std::size_t room = std::max<std::size_t>(1, kBatchBytes / output.format().record_length);
+  for (const auto& part : parts_) {
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(room, part->left.end - part->left.begin));
+    for (OutputBatch& batch : part->batches) batch.make_room(most, output.format().record_length);
+  }
+}
+
+Status ShareMerge::write_batches(ParallelOutput& out, std::size_t which) const {
+  for (const auto& part : parts_) PIF_TRY(out.write(part->batches[which]));
+  return {};
+}
+
+Status ShareMerge::write(ParallelOutput& out, const std::function<void(std::uint64_t records)>& written) {
+  std::future<Status> writing;
+  const bool beside = worker_.threads() > 1;
+  for (std::size_t which = 0;; which = 1 - which) {
+    tool::for_each_part(worker_.threads(), parts_.size(), [&](std::size_t i) {
+      Part& part = *parts_[i];
+      out.fill(part.left.begin, part.merge, runs_, part.batches[which]);
+      part.left.begin += part.batches[which].count;
+    });
+    if (writing.valid()) PIF_TRY(writing.get());
+    std::uint64_t records = 0;
+    for (const auto& part : parts_) records += part->batches[which].count;
+    if (records == 0) return {};
+    if (beside) {
+      writing = worker_.start([this, &out, which] { return write_batches(out, which); });
+    } else {
+      PIF_TRY(write_batches(out, which));
+    }
+    written(records);
+  }
+}
+
+}  // namespace pif::sort
