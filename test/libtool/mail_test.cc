@@ -1,16 +1,23 @@
-#include "../../libtool/src/worker/replay_window.h"
-
-#include <catch2/catch.hpp>
+#include "../../libtool/src/worker/letter_order.h"
 
 #include <algorithm>
 #include <random>
-#include <set>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 namespace pif::tool {
 namespace {
 
-TEST_CASE("mail: letters that are overtaken or repeated count once each") {
+using Order = LetterOrder<std::uint64_t>;
+
+std::vector<std::uint64_t> all_of(Order& order) {
+  std::vector<std::uint64_t> letters;
+  while (const auto letter = order.take()) letters.push_back(*letter);
+  return letters;
+}
+
+TEST_CASE("mail: letters that are overtaken or repeated come once each, in their order") {
   std::mt19937 random(7);
   std::vector<std::uint64_t> letters;
   for (std::uint64_t number = 1; number <= 2000; ++number) letters.insert(letters.end(), 1 + random() % 3, number);
@@ -18,26 +25,25 @@ TEST_CASE("mail: letters that are overtaken or repeated count once each") {
     std::shuffle(letters.begin() + static_cast<std::ptrdiff_t>(begin),
                  letters.begin() + static_cast<std::ptrdiff_t>(begin + 40), random);
   }
-  ReplayWindow seen;
-  std::set<std::uint64_t> came;
+  Order order;
+  std::uint64_t next = 1;
   for (const std::uint64_t number : letters) {
-    const bool is_new = seen.is_new(number);
-    CHECK(is_new == came.insert(number).second);
+    order.add(number, number);
+    for (const std::uint64_t came : all_of(order)) CHECK(came == next++);
   }
+  CHECK(next == 2001);
 }
 
-TEST_CASE("mail: what is overtaken by more than can be remembered counts as lost") {
-  ReplayWindow seen;
-  CHECK(seen.is_new(1));
-  CHECK(seen.is_new(66));
-  CHECK(!seen.is_new(1));
-  CHECK(seen.is_new(2));  // the 64th before
-  CHECK(!seen.is_new(2));
-  CHECK(seen.is_new(67));
-  CHECK(!seen.is_new(2));
-  CHECK(seen.is_new(200));
-  CHECK(!seen.is_new(67));
-  CHECK(seen.is_new(199));
+TEST_CASE("mail: a letter that is lost holds up what comes after it, and that has an end") {
+  Order order;
+  order.add(1, 1);
+  CHECK(all_of(order) == std::vector<std::uint64_t>{1});
+  for (std::uint64_t number = 3; number < 2 * Order::kWaitingMax; ++number) order.add(number, number);
+  CHECK(all_of(order).empty());
+  order.add(2, 2);
+  CHECK(all_of(order).size() == 1 + Order::kWaitingMax);  // those beyond are lost, too
+  order.add(2 * Order::kWaitingMax, 0);
+  CHECK(all_of(order).empty());
 }
 
 }  // namespace

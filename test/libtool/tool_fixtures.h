@@ -45,8 +45,9 @@ inline std::vector<std::byte> get(Client& client, const std::string& path) {
 
 // A file system and a tool.
 struct ToolFixture {
-  ToolFixture(std::uint64_t seed, unsigned lfss, tool::WorkerFunction work, Spoil spoil = {})
-      : world(seed, {.steps_max = UINT64_MAX / 2}), cluster(world, lfss) {
+  ToolFixture(std::uint64_t seed, unsigned lfss, tool::WorkerFunction work, Spoil spoil = {},
+              const Options& options = {.steps_max = UINT64_MAX / 2})
+      : world(seed, options), cluster(world, lfss) {
     register_tool(
         cluster, names, [work = std::move(work)](tool::Worker& worker, Actor&) { return work(worker); },
         std::move(spoil));

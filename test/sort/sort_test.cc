@@ -20,6 +20,7 @@ constexpr unsigned kLfss = 9;
 // A file system of 9 LFSs and pif-sort.
 struct Fixture : sim::ToolFixture {
   explicit Fixture(std::uint64_t seed) : ToolFixture(seed, kLfss, work) {}
+  Fixture(std::uint64_t seed, const sim::Options& options) : ToolFixture(seed, kLfss, work, {}, options) {}
 };
 
 using Records = std::vector<std::string>;
@@ -132,6 +133,49 @@ TEST_CASE("any file, sorted on any width by any keys, is what a stable sort make
       RC_ASSERT(get(client) == one.expected());
     }));
   });
+}
+
+TEST_CASE("workers' messages that come late or twice change nothing in a sort") {
+  Fixture fixture(1, {.duplicate = 0.1, .reorder = 0.1, .steps_max = UINT64_MAX / 2});
+  fixture.run([&](Client& client) {
+    REQUIRE(rc::check("sorts", [&] {
+      const Case one = Case::any();
+      put(client, one.options, one.records);
+      tool::ControllerOptions options = sim::sim_controller();
+      options.apart = one.apart;
+      tool::Controller controller(client, std::move(options));
+      must(control(controller, one.wanted));
+      RC_ASSERT(get(client) == one.expected());
+    }));
+  });
+}
+
+TEST_CASE("a sort whose workers' messages are lost ends with an error and without an output, or does not miss them") {
+  unsigned failed = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    Fixture fixture(seed, {.drop = 0.003, .steps_max = UINT64_MAX / 2});
+    fixture.run([&](Client& client) {
+      Case one;
+      one.options.format = seed % 2 == 0 ? Format::lines() : Format::fixed(5);
+      one.options.width = 5;
+      for (std::size_t i = 0; i < 900; ++i) one.records.push_back(fmt::format("{:04}\n", i * 7919 % 900));
+      put(client, one.options, one.records);
+      one.wanted.source = "/in";
+      one.wanted.target = "/out";
+      one.wanted.merge = static_cast<MergeKind>(seed / 2 % 3);
+      one.wanted.token_batch = 16;
+      tool::ControllerOptions options = sim::sim_controller();
+      options.apart = seed % 4 < 2;
+      tool::Controller controller(client, std::move(options));
+      const auto done = control(controller, one.wanted);
+      INFO("seed " << seed << ": " << (done ? "" : done.error().to_string()));
+      if (done) REQUIRE(get(client) == one.expected());
+      if (!done) REQUIRE(client.stat("/out").error().code == Code::kNotFound);
+      failed += done ? 0 : 1;
+    });
+  }
+  CHECK(failed > 0);
+  CHECK(failed < 6);
 }
 
 TEST_CASE("a check says whether a file is sorted, and which record is not") {

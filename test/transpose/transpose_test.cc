@@ -23,6 +23,7 @@ constexpr unsigned kLfss = 9;
 // A file system of 9 LFSs and pif-transpose.
 struct Fixture : sim::ToolFixture {
   explicit Fixture(std::uint64_t seed) : ToolFixture(seed, kLfss, work) {}
+  Fixture(std::uint64_t seed, const sim::Options& options) : ToolFixture(seed, kLfss, work, {}, options) {}
 };
 
 void put(Client& client, const std::string& path, const CreateOptions& options, const Bytes& bytes) {
@@ -173,6 +174,19 @@ TEST_CASE("any matrix, transposed in any way, is what a loop over its bits makes
       if (one.expected().empty()) return;
       transpose(client, options_of("/out", "/back"));  // it knows its shape
       RC_ASSERT(difference(get(client, "/back"), one.window()) == "");
+    }));
+  });
+}
+
+TEST_CASE("workers' messages that come late or twice change nothing in a transpose") {
+  Fixture fixture(1, {.duplicate = 0.1, .reorder = 0.1, .steps_max = UINT64_MAX / 2});
+  fixture.run([&](Client& client) {
+    REQUIRE(rc::check("transposes", [&] {
+      const Case one = Case::any();
+      RC_LOG() << one.text() << "\n";
+      put(client, "/in", one.options, one.bytes);
+      transpose(client, one.wanted, one.apart);
+      RC_ASSERT(difference(get(client, "/out"), one.expected()) == "");
     }));
   });
 }

@@ -22,7 +22,8 @@ constexpr double kMiB = 1 << 20;
 double memory_mib(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with(field)) return static_cast<double>(std::strtoull(line.c_str() + field.size(), nullptr, 10)) / 1024;
+    if (line.starts_with(field))
+      return static_cast<double>(std::strtoull(line.c_str() + field.size(), nullptr, 10)) / 1024;
   die("/proc/self/status has no " + field);
 }
 

@@ -92,18 +92,25 @@ Status Mail::pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handle
   return messenger_->send(id, std::move(packet));
 }
 
-Result<std::optional<Letter>> Mail::open_letter(net::Packet packet) {
+Status Mail::take_packet(net::Packet packet) {
   const proto::WorkerMail& envelope = packet.envelope.worker_mail();
   const bool ours = envelope.job() == worker_.job() && envelope.secret() == worker_.impl_->description.secret() &&
                     envelope.from() < worker_.width();
+  if (!ours) return {};
   Letter letter;
-  if (!ours) return std::nullopt;
-  PIF_TRY_VALUE(letter.mail, parse_message<job::Mail>(envelope.value(), envelope.from()));
-  if (letter.mail.number() != 0 && !windows_[envelope.from()].is_new(letter.mail.number())) return std::nullopt;
   letter.from = envelope.from();
+  PIF_TRY_VALUE(letter.mail, parse_message<job::Mail>(envelope.value(), envelope.from()));
   letter.body = std::move(packet.body);
   letter.handles = std::move(packet.handles);
-  return std::optional<Letter>(std::move(letter));
+  const std::uint64_t number = letter.mail.number();
+  if (number == 0) {
+    ready_.push_back(std::move(letter));
+    return {};
+  }
+  LetterOrder<Letter>& order = orders_[envelope.from()];
+  order.add(number, std::move(letter));
+  while (auto next = order.take()) ready_.push_back(std::move(*next));
+  return {};
 }
 
 std::optional<Letter> Mail::kept() {
@@ -121,13 +128,15 @@ Result<std::optional<Letter>> Mail::receive(Time deadline) {
     if (auto letter = kept()) return letter;
   }
   while (true) {
+    while (!ready_.empty()) {
+      Letter letter = std::move(ready_.front());
+      ready_.pop_front();
+      if (letter.mail.step() == step_) return letter;
+      if (letter.mail.step() > step_) early_.push_back(std::move(letter));
+    }
     PIF_TRY_VALUE(auto delivery, messenger_->receive(deadline));
     if (!delivery) return std::nullopt;
-    if (delivery->kind != net::Delivery::Kind::kPacket) continue;
-    PIF_TRY_VALUE(auto letter, open_letter(std::move(delivery->packet)));
-    if (!letter || letter->mail.step() < step_) continue;
-    if (letter->mail.step() == step_) return letter;
-    early_.push_back(std::move(*letter));
+    if (delivery->kind == net::Delivery::Kind::kPacket) PIF_TRY(take_packet(std::move(delivery->packet)));
   }
 }
 

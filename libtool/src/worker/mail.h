@@ -1,5 +1,5 @@
-// Messages between the workers of one job: by rank, in order from each to each by one route, at most once,
-// strangers' dropped.
+// Messages between the workers of one job: by rank, in order from each to each, at most once, strangers' dropped. What
+// brings descriptors goes another way, and may overtake.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 #include "pif/base/handle.h"
 #include "pif/net/messenger.h"
 #include "pif/tool/worker.h"
-#include "worker/replay_window.h"
+#include "worker/letter_order.h"
 
 namespace pif::tool {
 
@@ -44,9 +44,9 @@ class Mail {
   [[nodiscard]] Status meet(const proto::Endpoints& own);
   net::Packet packet_of(job::Mail mail) const;
   Result<net::PeerId> peer(std::uint32_t rank);
-  // Nothing if it is no letter of this job, or came before. kCorrupt for one of a worker of this job that cannot be
-  // read.
-  Result<std::optional<Letter>> open_letter(net::Packet packet);
+  // Puts it into ready_, and what was waiting for it; unless it is no letter of this job, or came before. kCorrupt for
+  // one of a worker of this job that cannot be read.
+  [[nodiscard]] Status take_packet(net::Packet packet);
   std::optional<Letter> kept();
 
   Worker& worker_;
@@ -55,7 +55,8 @@ class Mail {
       far_;  // where workers of other machines reach each other, by rank; empty: there are none
   std::unordered_map<std::uint32_t, net::PeerId> peers_;
   std::unordered_map<std::uint32_t, std::uint64_t> sent_;  // letters, by rank
-  std::unordered_map<std::uint32_t, ReplayWindow> windows_;
+  std::unordered_map<std::uint32_t, LetterOrder<Letter>> orders_;
+  std::deque<Letter> ready_;  // come, of any step
   std::uint32_t step_ = 0;
   std::deque<Letter> early_;
 };

@@ -1,0 +1,38 @@
+// Letters of one sender, in the order of their numbers and each once, however they come.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace pif::tool {
+
+// T: a letter. What is missing holds up what comes after it: a lost letter is silence, which ends in a timeout, and
+// never a gap that nobody notices.
+template <typename T>
+class LetterOrder {
+ public:
+  static constexpr std::size_t kWaitingMax = 4096;  // more are lost: credit lets a sender have far fewer under way
+
+  // number: from 1.
+  void add(std::uint64_t number, T letter) {
+    if (number == next_ || (number > next_ && waiting_.size() < kWaitingMax))
+      waiting_.emplace(number, std::move(letter));
+  }
+  // The next one, if it has come.
+  std::optional<T> take() {
+    const auto first = waiting_.begin();
+    if (first == waiting_.end() || first->first != next_) return std::nullopt;
+    std::optional<T> letter(std::move(first->second));
+    waiting_.erase(first);
+    ++next_;
+    return letter;
+  }
+
+ private:
+  std::uint64_t next_ = 1;
+  std::map<std::uint64_t, T> waiting_;  // by number
+};
+
+}  // namespace pif::tool
