@@ -17,6 +17,49 @@ namespace {
 constexpr std::uint64_t kBetweenChunks = 2;
 constexpr std::uint64_t kRawChunkBytes = 4096;  // of a file without sums
 constexpr std::size_t kWindowChunksMax = 256;
+// Measured in the page cache: a MiB at a time is read, hashed and copied a tenth sooner than a quarter of it.
+constexpr std::uint64_t kWindowBytes = 1u << 20;
+
+bool ends_before(const ExtentRun& run, std::uint64_t end) {
+  std::uint64_t last = 0;
+  return !__builtin_mul_overflow(run.count - 1, run.stride, &last) && run.offset <= end && last <= end - run.offset &&
+         run.size <= end - run.offset - last;
+}
+
+Status past_end(const ExtentRun& run, std::uint64_t end) {
+  return fail(Code::kEndOfFile, fmt::format("{} times {} bytes from byte {} on are not all there: the component has {}",
+                                            run.count, run.size, run.offset, end));
+}
+
+// How many extents of the run from `from` on end there or before.
+std::uint64_t count_before(const ExtentRun& run, std::uint64_t from, std::uint64_t end) {
+  const std::uint64_t first_end = run.offset + from * run.stride + run.size, left = run.count - from;
+  if (first_end > end) return 0;
+  if (left == 1 || run.stride > end - first_end) return 1;
+  return run.stride == 0 ? left : std::min(left, (end - first_end) / run.stride + 1);
+}
+
+// How far a window goes: up to chunk `stop`, and no further than stop_max.
+struct Reach {
+  std::uint64_t chunk_bytes, stop, stop_max;
+
+  // Takes extents of the run from `from` on; whether there was room for all.
+  bool take(const ExtentRun& run, std::uint64_t from) {
+    while (from < run.count) {
+      // Most end in a chunk that is read anyway: they need no division.
+      if (const std::uint64_t inside = count_before(run, from, stop * chunk_bytes); inside > 0) {
+        from += inside;
+        continue;
+      }
+      const std::uint64_t offset = run.offset + from * run.stride;
+      const std::uint64_t end = (offset + run.size - 1) / chunk_bytes + 1;
+      if (offset / chunk_bytes > stop + kBetweenChunks || end > stop_max) return false;
+      stop = end;
+      ++from;
+    }
+    return true;
+  }
+};
 
 }  // namespace
 
@@ -34,7 +77,7 @@ struct ExtentReader::Window {
 
   std::size_t bytes_max() const {
     return static_cast<std::size_t>(std::max<std::uint64_t>(
-        chunk_bytes, std::min<std::uint64_t>(kSliceBytes / chunk_bytes, kWindowChunksMax) * chunk_bytes));
+        chunk_bytes, std::min<std::uint64_t>(kWindowBytes / chunk_bytes, kWindowChunksMax) * chunk_bytes));
   }
   bool has(const Extent& extent) const { return extent.offset >= begin && extent.offset + extent.size <= end; }
   [[nodiscard]] Status check(const Extent& extent) {
@@ -66,48 +109,72 @@ ExtentReader::~ExtentReader() = default;
 
 std::uint64_t ExtentReader::chunk_bytes() const { return window_->chunk_bytes; }
 
-Status ExtentReader::read(std::span<const Extent> extents) {
+Status ExtentReader::read(std::span<const ExtentRun> runs) {
   if (reader_ != nullptr) PIF_TRY(validate(reader_->shape_, reader_->tail_));
-  const std::uint64_t end = reader_ != nullptr ? reader_->tail_.bytes : kLengthMax;
-  for (std::size_t i = 0; i < extents.size(); ++i) {
-    const Extent& extent = extents[i];
-    PIF_ASSERT(i == 0 || extent.offset >= extents[i - 1].offset, i, extent.offset);
-    if (extent.size == 0) continue;
-    if (extent.offset > end || extent.size > end - extent.offset)
-      return fail(Code::kEndOfFile, fmt::format("bytes {} to {} are not all there: the component has {}", extent.offset,
-                                                extent.offset + extent.size - 1, end));
-    if (!window_->has(extent)) {
-      if (extent.size >= kSliceBytes / 2) {
-        PIF_TRY(read_long(extent));
-        continue;
+  return read(runs, reader_ != nullptr ? reader_->tail_.bytes : kLengthMax);
+}
+
+// end: of the component.
+Status ExtentReader::read(std::span<const ExtentRun> runs, std::uint64_t end) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const ExtentRun& run = runs[i];
+    PIF_ASSERT(run.count > 0, i);
+    if (run.size == 0) continue;
+    if (!ends_before(run, end)) return past_end(run, end);
+    PIF_ASSERT(i == 0 || run.offset >= runs[i - 1].offset + (runs[i - 1].count - 1) * runs[i - 1].stride, i);
+    for (std::uint64_t done = 0; done < run.count;) {
+      const Extent next = run[done];
+      if (!window_->has(next)) {
+        if (next.size >= kSliceBytes / 2) {
+          PIF_TRY(read_long(next));
+          ++done;
+          continue;
+        }
+        PIF_TRY(load(runs.subspan(i), done));
       }
-      PIF_TRY(load(extents.subspan(i)));
+      PIF_TRY_VALUE(const std::uint64_t copied, copy(run, done));
+      done += copied;
     }
-    if (window_->sums) PIF_TRY(window_->check(extent));
-    copy_piece(extent.at, window_->bytes.get() + (extent.offset - window_->begin), extent.size);
   }
   return {};
 }
 
-// The first of them, and those behind it that lie close.
-Status ExtentReader::load(std::span<const Extent> extents) {
-  Window& window = *window_;
-  const std::uint64_t chunk_bytes = window.chunk_bytes;
-  const auto chunk_end = [chunk_bytes](const Extent& extent) {
-    return (extent.offset + extent.size - 1) / chunk_bytes + 1;
-  };
-  const std::uint64_t first = extents[0].offset / chunk_bytes;
-  std::uint64_t stop = chunk_end(extents[0]);
-  const std::uint64_t stop_max = std::max(stop, first + window.bytes_max() / chunk_bytes);
-  for (const Extent& next : extents.subspan(1)) {
-    // Most end in a chunk that is read anyway: they need no division.
-    if (next.size == 0 || next.offset + next.size <= stop * chunk_bytes) continue;
-    if (next.offset / chunk_bytes > stop + kBetweenChunks || chunk_end(next) > stop_max) break;
-    stop = chunk_end(next);
+// Extents of the run from that one on, which is in the window: those that end in the same chunk, or, unchecked, in the
+// window. How many they are.
+Result<std::uint64_t> ExtentReader::copy(const ExtentRun& run, std::uint64_t from) {
+  const Extent first = run[from];
+  if (window_->sums) PIF_TRY(window_->check(first));
+  const std::uint64_t end = window_->sums ? std::min(window_->known_end, window_->end) : window_->end;
+  const std::uint64_t count = count_before(run, from, end);
+  PIF_ASSERT(count > 0, first.offset, first.size, end);
+  const CopyRun places{first.at, run.at_stride, window_->bytes.get() + (first.offset - window_->begin),
+                       static_cast<std::ptrdiff_t>(run.stride)};
+  copy_pieces(places, run.size, count);
+  return count;
+}
+
+// The chunks of the first run's extents from `begun` on, and of those behind them that lie close.
+Status ExtentReader::load(std::span<const ExtentRun> runs, std::uint64_t begun) {
+  const std::uint64_t chunk_bytes = window_->chunk_bytes;
+  const Extent first = runs[0][begun];
+  Reach reach{chunk_bytes, (first.offset + first.size - 1) / chunk_bytes + 1, 0};
+  const std::uint64_t first_chunk = first.offset / chunk_bytes;
+  reach.stop_max = std::max(reach.stop, first_chunk + window_->bytes_max() / chunk_bytes);
+  bool goes_on = reach.take(runs[0], begun + 1);
+  for (const ExtentRun& run : runs.subspan(1)) {
+    if (!goes_on) break;
+    if (run.size > 0) goes_on = reach.take(run, 0);
   }
+  return fill_window(first_chunk, reach.stop);
+}
+
+// With chunks [first, stop).
+Status ExtentReader::fill_window(std::uint64_t first, std::uint64_t stop) {
+  Window& window = *window_;
   window.begin = window.end = 0;  // nothing, should it fail
-  const std::uint64_t begin = first * chunk_bytes;
-  const std::uint64_t end = window.stream ? std::min(stop * chunk_bytes, window.stream->length) : stop * chunk_bytes;
+  const std::uint64_t begin = first * window.chunk_bytes;
+  std::uint64_t end = stop * window.chunk_bytes;
+  if (window.stream) end = std::min(end, window.stream->length);
   PIF_ASSERT(stop - first <= kWindowChunksMax, first, stop);
   if (window.room < end - begin) {
     window.room = std::max<std::size_t>(end - begin, window.stream ? 0 : window.bytes_max());

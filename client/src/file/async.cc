@@ -157,7 +157,7 @@ Result<File::Operation> start_read(FileState& file, RecordNumber first, std::spa
   if (records == 0) return keep(file, std::make_unique<Done>(file, 0));
   const std::uint64_t length = file.parts.format.record_length;
   const std::uint64_t bytes = (records - 1) * length + file.length.record_bytes(first + records - 1);
-  auto fill = fill_from<component::Extent>(first * length, out.first(bytes));
+  auto fill = fill_from<component::ExtentRun>(first * length, out.first(bytes));
   return keep(file, std::make_unique<PieceReader>(file, std::move(fill), false, records));
 }
 

@@ -130,7 +130,7 @@ Status PieceOverwriter::write(patterns::Zip& zip, std::span<const std::byte> in)
 
 Status PieceOverwriter::write_turn(patterns::Zip& zip, std::span<const std::byte> in) {
   const std::uint64_t length = file_.parts.format.record_length;
-  const auto turn = std::make_shared<Turn>(file_.parts.layout, file_.parts.format.record_length);
+  const auto turn = std::make_shared<Turn>(file_.parts.layout, file_.parts.format.record_length, kPiecesAtOnce);
   std::uint64_t begin = UINT64_MAX, end = 0;
   const auto add = [&](std::uint64_t bytes_max) {
     const auto pair = zip.next(bytes_max);

@@ -12,6 +12,7 @@
 namespace pif::client {
 
 using component::Extent;
+using component::ExtentRun;
 
 namespace {
 
@@ -20,11 +21,11 @@ constexpr std::uint64_t kRebuiltRowsBytes = 64u << 10;  // of rows that are aske
 
 }  // namespace
 
-PieceReader::PieceReader(FileState& file, Fill<Extent> fill, bool is_foreground, std::optional<std::uint64_t> result)
+PieceReader::PieceReader(FileState& file, Fill<ExtentRun> fill, bool is_foreground, std::optional<std::uint64_t> result)
     : AsyncOperation(file, is_foreground),
       fill_(std::move(fill)),
       result_(result),
-      pieces_(file.parts.layout, file.parts.format.record_length) {
+      pieces_(file.parts.layout, file.parts.format.record_length, is_foreground ? kPiecesReadAtOnce : kPiecesAtOnce) {
   PIF_ASSERT(file.parts.format.is_fixed() && (!file.creating() || file.scattered.is_on()), file.phase);
 }
 
@@ -76,6 +77,7 @@ bool PieceReader::fill() {
   has_looked_anew_ = false;
   pieces_.clear();
   lfss_.clear();
+  asked_.clear();
   fill_(pieces_);
   for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
     if (pieces_.of[lfs].empty()) continue;
@@ -99,9 +101,10 @@ void PieceReader::read() {
       ask(lfs);
       continue;
     }
-    Near& near = near_.emplace_back(Near{lfs, {}, {}});
+    Near& near = near_.emplace_back(Near{lfs, 0, {}, {}});
     if (!file_.creating()) near.reader = component.reader();
-    for (const Extent& piece : pieces_.of[lfs]) bytes += piece.size;
+    for (const ExtentRun& run : pieces_.of[lfs]) near.bytes += run.count * run.size;
+    bytes += near.bytes;
     add_task([this, &near] { read_near(near); });
   }
   start_tasks(bytes);
@@ -124,7 +127,8 @@ void PieceReader::ask(LfsIndex lfs) {
       add_rest(lfs, pieces, std::move(error));
       return {};
     };
-  access::read_pieces_by_message(*requests_, lfs, pieces_.of[lfs], file_.counts.bytes_by_message, std::move(refused));
+  const auto& pieces = asked_.emplace_back(single_pieces<Extent>(pieces_.of[lfs]));
+  access::read_pieces_by_message(*requests_, lfs, pieces, file_.counts.bytes_by_message, std::move(refused));
 }
 
 // What could not be read through descriptors (it may have met a change half way) is asked for.
@@ -134,7 +138,7 @@ void PieceReader::recover() {
       ask(near.lfs);
       continue;
     }
-    for (const Extent& piece : pieces_.of[near.lfs]) file_.counts.bytes_by_descriptor += piece.size;
+    file_.counts.bytes_by_descriptor += near.bytes;
   }
   near_.clear();
 }
@@ -214,7 +218,7 @@ Result<std::unique_ptr<PieceReader>> make_piece_reader(FileState& file, const Fi
     if (!file.length.is_known() || may_be_past) PIF_TRY(file.length.get(true));
   }
   const std::uint64_t file_end = file.creating() ? kFileBytesMax : file.length.bytes();
-  PIF_TRY_VALUE(auto fill, WalkedPieces<Extent>::make(std::move(walks), wanted, out.data(), file_end));
+  PIF_TRY_VALUE(auto fill, WalkedPieces<ExtentRun>::make(std::move(walks), wanted, out.data(), file_end));
   return std::make_unique<PieceReader>(file, std::move(fill), is_foreground);
 }
 

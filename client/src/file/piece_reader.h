@@ -20,7 +20,7 @@ namespace pif::client {
 class PieceReader : public AsyncOperation {
  public:
   // The memory of the pieces outlives it. result: what the operation returns; default: the bytes that were read.
-  PieceReader(FileState& file, Fill<component::Extent> fill, bool is_foreground,
+  PieceReader(FileState& file, Fill<component::ExtentRun> fill, bool is_foreground,
               std::optional<std::uint64_t> result = {});
   // Its tasks use what is below.
   ~PieceReader() override { stop(); }
@@ -33,6 +33,7 @@ class PieceReader : public AsyncOperation {
   // What is read through descriptors.
   struct Near {
     LfsIndex lfs;
+    std::uint64_t bytes;
     std::optional<component::Reader> reader;  // its own: that of the component may be given a new tail meanwhile
     Status outcome;
   };
@@ -65,10 +66,11 @@ class PieceReader : public AsyncOperation {
   bool goes_on(const Rebuilt& rebuilt, const Rest& next) const;
   void ask_rebuilt(Rebuilt& rebuilt);
 
-  const Fill<component::Extent> fill_;
+  const Fill<component::ExtentRun> fill_;
   const std::optional<std::uint64_t> result_;
-  PieceSplit<component::Extent> pieces_;
-  std::vector<LfsIndex> lfss_;  // that have any of them
+  PieceSplit<component::ExtentRun> pieces_;
+  std::vector<LfsIndex> lfss_;                        // that have any of them
+  std::deque<std::vector<component::Extent>> asked_;  // of LFSs that are asked by message
   std::deque<Near> near_;
   std::deque<Rest> rest_;
   std::deque<Rebuilt> rebuilt_;

@@ -18,8 +18,10 @@
 
 namespace pif::client {
 
-// Of one turn.
+// Of one turn. A read that is waited for has more pieces in a turn, for then each window has more of them; of started
+// requests many may be under way.
 inline constexpr std::size_t kPiecesAtOnce = 32768;
+inline constexpr std::size_t kPiecesReadAtOnce = 262144;
 inline constexpr std::uint64_t kBytesAtOnce = 32u << 20;
 
 // Adds the next turn's pieces; none: there are no more. Returns the end of that of their bytes which is last in the
@@ -29,12 +31,12 @@ using Fill = std::function<std::uint64_t(PieceSplit<Extent>&)>;
 
 template <typename Extent>
 bool has_room(const PieceSplit<Extent>& pieces) {
-  return pieces.count < kPiecesAtOnce && pieces.bytes < kBytesAtOnce;
+  return pieces.count < pieces.count_max && pieces.bytes < kBytesAtOnce;
 }
 // Of a piece that is added to these; there is room.
 template <typename Extent>
 std::uint64_t bytes_max(const PieceSplit<Extent>& pieces) {
-  return std::min(kBytesAtOnce, (kPiecesAtOnce - pieces.count) * pieces.length);
+  return std::min(kBytesAtOnce, (pieces.count_max - pieces.count) * pieces.length);
 }
 
 // Both sides of a request, ready to be walked.
@@ -68,24 +70,38 @@ class WalkedPieces {
   std::uint64_t fill(PieceSplit<Extent>& to) {
     std::uint64_t end = 0;
     while (!is_short_ && has_room(to)) {
-      const auto run = zip_->next_run(bytes_max(to), kPiecesAtOnce - to.count);
+      const auto run = zip_->next_run(bytes_max(to), to.count_max - to.count);
       if (!run) break;
-      std::int64_t in_file = run->file_offset, in_memory = run->memory_offset;
-      for (std::uint64_t i = 0; i < run->count && !is_short_; ++i) {
-        end = std::max(end, add(to, static_cast<std::uint64_t>(in_file), in_memory, run->size));
-        in_file += run->file_stride;
-        in_memory += run->memory_stride;
-      }
+      end = std::max(end, add(to, *run));
     }
     return end;
   }
 
-  // Returns where it ends in the file.
-  std::uint64_t add(PieceSplit<Extent>& to, std::uint64_t offset, std::int64_t in_memory, std::uint64_t size) {
-    const std::uint64_t there = offset >= file_end_ ? 0 : std::min(size, file_end_ - offset);
-    is_short_ = there < size;
-    to.add(offset, there, memory_ + in_memory);
-    return offset + there;
+  // Returns where they end in the file.
+  std::uint64_t add(PieceSplit<Extent>& to, const patterns::RunPair& run) {
+    const auto offset = static_cast<std::uint64_t>(run.file_offset);
+    const std::uint64_t last = offset + (run.count - 1) * static_cast<std::uint64_t>(run.file_stride);
+    const std::uint64_t end = std::max(offset, last) + run.size;
+    if (end <= file_end_) {
+      to.add_run(offset, run.size, memory_ + run.memory_offset, run.count, run.file_stride, run.memory_stride);
+      return end;
+    }
+    return add_short(to, run);
+  }
+
+  // One by one, up to the first that is past the file's end.
+  std::uint64_t add_short(PieceSplit<Extent>& to, const patterns::RunPair& run) {
+    std::uint64_t end = 0, offset = static_cast<std::uint64_t>(run.file_offset);
+    std::int64_t in_memory = run.memory_offset;
+    for (std::uint64_t i = 0; i < run.count && !is_short_; ++i) {
+      const std::uint64_t there = offset >= file_end_ ? 0 : std::min(run.size, file_end_ - offset);
+      is_short_ = there < run.size;
+      to.add(offset, there, memory_ + in_memory);
+      end = std::max(end, offset + there);
+      offset += static_cast<std::uint64_t>(run.file_stride);
+      in_memory += run.memory_stride;
+    }
+    return end;
   }
 
   const Walks walks_;
@@ -110,8 +126,8 @@ Fill<Extent> fill_from(std::uint64_t offset, std::span<Byte> memory) {
 }
 
 // Pieces of the byte view, in any order.
-inline Fill<component::Extent> fill_from_list(std::vector<component::Extent> list) {
-  return [list = std::move(list), next = std::size_t{0}](PieceSplit<component::Extent>& to) mutable {
+inline Fill<component::ExtentRun> fill_from_list(std::vector<component::Extent> list) {
+  return [list = std::move(list), next = std::size_t{0}](PieceSplit<component::ExtentRun>& to) mutable {
     std::uint64_t end = 0;
     while (next < list.size() && has_room(to)) {
       component::Extent& piece = list[next];

@@ -1,9 +1,12 @@
-// Pieces of the byte view of fixed records, cut into pieces of the components they lie in.
+// Pieces of the byte view of fixed records, cut into pieces of the components they lie in. What is read is kept in
+// runs: a regular pattern has few of them.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <type_traits>
 #include <vector>
 
 #include "pif/component/extents.h"
@@ -11,12 +14,16 @@
 
 namespace pif::client {
 
-// Extent: component::Extent or ConstExtent. of[lfs]: in the order in which they were added.
+// Extent: component::ExtentRun or ConstExtent. of[lfs]: in the order in which they were added.
 template <typename Extent>
 struct PieceSplit {
-  PieceSplit(const parity::Layout& layout_in, std::uint32_t record_length)
+  static constexpr bool kHasRuns = std::is_same_v<Extent, component::ExtentRun>;
+
+  // pieces_max: more are not wanted.
+  PieceSplit(const parity::Layout& layout_in, std::uint32_t record_length, std::size_t pieces_max)
       : layout(layout_in),
         length(record_length),
+        count_max(pieces_max),
         of(layout_in.width()),
         is_rising(layout_in.width(), true),
         cell_(layout.locate(0)) {}
@@ -27,10 +34,27 @@ struct PieceSplit {
       if (offset - record_begin_ >= length) go_to(offset);  // also where it is before that record
       const std::uint64_t within = offset - record_begin_;
       const std::size_t part = std::min<std::uint64_t>(size, length - within);
-      add_to(cell_.lfs, cell_.row * length + within, part, at);
+      add_piece(cell_.lfs, cell_.row * length + within, part, at);
       offset += part;
       size -= part;
       at += part;
+    }
+  }
+  // `number` pieces of `size` bytes, each that much further in the file, and in memory, than the one before.
+  void add_run(std::uint64_t offset, std::uint64_t size, decltype(Extent::at) at, std::uint64_t number,
+               std::int64_t stride, std::int64_t at_stride) {
+    while (number > 0) {
+      std::uint64_t done = 0;
+      if constexpr (kHasRuns) {
+        if (number > 1 && stride > 0) done = add_in_record(offset, size, at, number, stride, at_stride);
+      }
+      if (done == 0) {
+        add(offset, size, at);
+        done = 1;
+      }
+      number -= done;
+      offset += done * static_cast<std::uint64_t>(stride);
+      if (number > 0) at += static_cast<std::ptrdiff_t>(done) * at_stride;
     }
   }
   void clear() {
@@ -42,6 +66,7 @@ struct PieceSplit {
 
   const parity::Layout& layout;
   const std::uint64_t length;
+  const std::size_t count_max;
   std::vector<std::vector<Extent>> of;
   std::vector<char> is_rising;  // each begins at or behind the end of the one before
   std::size_t count = 0;
@@ -59,13 +84,31 @@ struct PieceSplit {
     if (++cell_.lfs < layout.width()) return;
     cell_ = {0, cell_.row + 1};
   }
-  void add_to(LfsIndex lfs, std::uint64_t offset, std::size_t size, decltype(Extent::at) at) {
+  // As many of the pieces as lie in the first one's record; none, if the first does not.
+  std::uint64_t add_in_record(std::uint64_t offset, std::uint64_t size, std::byte* at, std::uint64_t number,
+                              std::int64_t stride, std::int64_t at_stride) {
+    if (offset - record_begin_ >= length) go_to(offset);
+    const std::uint64_t within = offset - record_begin_, step = static_cast<std::uint64_t>(stride);
+    if (within + size > length || step > length - within - size) return 0;
+    component::ExtentRun run{cell_.row * length + within, size, at, number, step, at_stride};
+    run.count = std::min(number, (length - within - size) / step + 1);
+    if (step == size && static_cast<std::uint64_t>(at_stride) == size) {
+      add_piece(cell_.lfs, run.offset, run.count * size, at);
+      return run.count;
+    }
+    if (!of[cell_.lfs].empty() && run.offset < end_of(of[cell_.lfs].back())) is_rising[cell_.lfs] = false;
+    of[cell_.lfs].push_back(run);
+    count += run.count;
+    bytes += run.count * size;
+    return run.count;
+  }
+  void add_piece(LfsIndex lfs, std::uint64_t offset, std::size_t size, decltype(Extent::at) at) {
     auto& pieces = of[lfs];
     bytes += size;
     if (!pieces.empty()) {
       Extent& last = pieces.back();
-      const std::uint64_t end = last.offset + last.size;
-      if (offset == end && at == last.at + last.size) {
+      const std::uint64_t end = end_of(last);
+      if (offset == end && is_one(last) && at == last.at + last.size) {
         last.size += size;
         return;
       }
@@ -74,15 +117,40 @@ struct PieceSplit {
     pieces.push_back({offset, size, at});
     ++count;
   }
+  static bool is_one(const Extent& extent) {
+    if constexpr (kHasRuns) return extent.count == 1;
+    return true;
+  }
+  static std::uint64_t end_of(const Extent& extent) {
+    std::uint64_t before = 0;
+    if constexpr (kHasRuns) before = (extent.count - 1) * extent.stride;
+    return extent.offset + before + extent.size;
+  }
 
   // The record in which the last piece ended.
   std::uint64_t record_begin_ = 0;
   Cell cell_;
 };
 
+// The pieces of runs, one by one.
+template <typename Extent>
+std::vector<Extent> single_pieces(const std::vector<component::ExtentRun>& runs) {
+  std::vector<Extent> out;
+  out.reserve(runs.size());
+  for (const component::ExtentRun& run : runs) {
+    for (std::uint64_t i = 0; i < run.count; ++i) {
+      const component::Extent piece = run[i];
+      out.push_back({piece.offset, piece.size, piece.at});
+    }
+  }
+  return out;
+}
+
 // What is to be read, by offset; pieces may overlap.
-inline void sort_pieces(std::vector<component::Extent>& pieces) {
-  std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+inline void sort_pieces(std::vector<component::ExtentRun>& runs) {
+  if (std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run.count > 1; }))
+    runs = single_pieces<component::ExtentRun>(runs);
+  std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
 }
 
 // What is to be written, by offset and disjoint: of bytes that several pieces have, the last one's.

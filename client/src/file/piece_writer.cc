@@ -16,7 +16,7 @@ PieceWriter::PieceWriter(FileState& file, Fill<ConstExtent> fill, bool is_foregr
     : AsyncOperation(file, is_foreground),
       fill_(std::move(fill)),
       result_(result),
-      pieces_(file.parts.layout, file.parts.format.record_length) {
+      pieces_(file.parts.layout, file.parts.format.record_length, kPiecesAtOnce) {
   PIF_ASSERT(file.scattered.is_on(), file.phase);
 }
 

@@ -63,7 +63,7 @@ Status ScatteredWriter::write(std::uint64_t offset, std::span<const std::byte> i
 }
 
 Status ScatteredWriter::read(std::uint64_t offset, std::span<std::byte> out) {
-  return PieceReader(file_, fill_from<component::Extent>(offset, out), true).run();
+  return PieceReader(file_, fill_from<component::ExtentRun>(offset, out), true).run();
 }
 
 Result<std::size_t> ScatteredWriter::readable(std::uint64_t offset, std::size_t bytes) const {

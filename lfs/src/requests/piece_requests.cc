@@ -60,7 +60,7 @@ Result<net::Packet> read_runs(const RunDecoder& runs, component::ExtentReader& r
   if (runs.payload() == 0) return fail(Code::kInvalid, "a read of no bytes");
   net::Packet reply;
   reply.body = net::Buffer(std::min<std::uint64_t>(runs.payload(), bytes_max));
-  Pieces<component::Extent, std::byte> pieces(runs, reply.body.span());
+  Pieces<component::ExtentRun, std::byte> pieces(runs, reply.body.span());
   while (reader.scanned() < kScanBytesMax) {
     // Each piece may have a chunk of its own.
     const std::uint64_t chunks = (kScanBytesMax - reader.scanned()) / reader.chunk_bytes();

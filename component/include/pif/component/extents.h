@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,6 +26,20 @@ struct ConstExtent {
   std::size_t size = 0;
   const std::byte* at = nullptr;
 };
+// `count` extents of one size at one distance. Of one extent the distances do not matter.
+struct ExtentRun {
+  std::uint64_t offset = 0;  // of the first
+  std::size_t size = 0;
+  std::byte* at = nullptr;
+  std::uint64_t count = 1;
+  std::uint64_t stride = 0;      // from one to the next, in .dat
+  std::ptrdiff_t at_stride = 0;  // and in memory
+
+  // Extent i, which is below count.
+  Extent operator[](std::uint64_t i) const {
+    return {offset + i * stride, size, at + static_cast<std::ptrdiff_t>(i) * at_stride};
+  }
+};
 
 // The chunks that the pieces of one OverwritePieces are in have so many bytes at most, or it is one chunk: the LFS logs
 // all of each.
@@ -43,9 +58,10 @@ class ExtentReader {
   ExtentReader(const ExtentReader&) = delete;
   ExtentReader& operator=(const ExtentReader&) = delete;
 
-  // Fills all of them. They rise by offset. Checked: kEndOfFile past Reader::tail(), kCorrupt. kBusy: the reader is
-  // one that does not wait for a disk, and would have to. kIo. After an error nothing is known of their memory.
-  [[nodiscard]] Status read(std::span<const Extent> extents);
+  // Fills all of them. They rise by offset, all of a run before the next run. Checked: kEndOfFile past Reader::tail(),
+  // kCorrupt. kBusy: the reader is one that does not wait for a disk, and would have to. kIo. After an error nothing is
+  // known of their memory.
+  [[nodiscard]] Status read(std::span<const ExtentRun> runs);
   // Bytes that were read from files so far, with what lay between pieces.
   std::uint64_t scanned() const { return scanned_; }
   // What is read for the shortest piece.
@@ -53,7 +69,10 @@ class ExtentReader {
 
  private:
   struct Window;
-  [[nodiscard]] Status load(std::span<const Extent> extents);
+  [[nodiscard]] Status read(std::span<const ExtentRun> runs, std::uint64_t end);
+  [[nodiscard]] Status load(std::span<const ExtentRun> runs, std::uint64_t begun);
+  [[nodiscard]] Status fill_window(std::uint64_t first, std::uint64_t stop);
+  [[nodiscard]] Result<std::uint64_t> copy(const ExtentRun& run, std::uint64_t from);
   [[nodiscard]] Status read_long(const Extent& extent);
   [[nodiscard]] Status read_raw(std::uint64_t offset, std::span<std::byte> out);
 

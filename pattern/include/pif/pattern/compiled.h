@@ -23,7 +23,7 @@ inline constexpr std::size_t kListPiecesMin = 1024;
 class Compiled {
  public:
   // Errors: those of validate(). Takes time in proportion to the levels, whatever their counts, and memory in
-  // proportion to those that are in no list; of a list a 450th of what it takes. A pattern with lists outlives this,
+  // proportion to those that are in no list, with next to nothing for a list. A pattern with lists outlives this,
   // and what walks over it, and stays as it is.
   [[nodiscard]] static Result<Compiled> make(const Pattern& pattern);
 
@@ -51,6 +51,7 @@ class Compiled {
     std::size_t children = 0;    // none: a leaf
     std::size_t list = kNoList;  // a leaf of that list's pieces, and no other
 
+    // Whether its repetitions are pieces of that many bytes.
     bool is_piece() const { return children == 0 && list == kNoList; }
   };
   static constexpr std::size_t kNoList = SIZE_MAX;
@@ -61,6 +62,7 @@ class Compiled {
     const Level* end = nullptr;
     std::vector<std::uint64_t> begins;  // bytes before each kBeginEvery-th of them
   };
+  // Of a node that is the leaf of one; valid as long as nodes().
   const List& list(const Node& node) const { return lists_[node.list]; }
   // All levels; the last is the root, whose repetitions are the tiles, of more than kBytesMax bytes together. A pattern
   // of one level may be merged with it. The pointer is valid as long as this object is neither assigned to nor moved
