@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include <hwy/cache_control.h>
@@ -21,6 +20,7 @@ constexpr std::uint64_t kTilesAcross =
 constexpr std::uint64_t kCacheBytes = 256u << 10;                         // a result that is larger goes past the cache
 constexpr std::uint64_t kStagedBytes = 8u << 20;                          // a matrix that is larger comes from memory
 constexpr std::size_t kTileBytesMax = 8 * kTileRowBytes * kTileRowBytes;  // of one of bits
+constexpr std::size_t kStageBytesMax = 2 * kTilesAcross * kTileBytesMax;  // two bands, where the matrix is from memory
 
 // The tiles of a matrix that is at most kTilesAcross of them wide.
 class Tiles {
@@ -112,32 +112,16 @@ class Tiles {
   bool past_cache_ = false;
 };
 
-// Room for two bands of tiles, if the matrix comes from memory.
-class Stage {
- public:
-  Stage(std::uint64_t result_bytes, Element element) {
-    if (result_bytes <= kStagedBytes) return;
-    const std::size_t bytes = 2 * kTilesAcross * tile_elements(element) * kTileRowBytes;
-    memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes + kTileRowBytes);
-    const std::size_t skip = -reinterpret_cast<std::uintptr_t>(memory_.get()) % kTileRowBytes;
-    bytes_ = {memory_.get() + skip, bytes};
-  }
-  std::span<std::byte> bytes() const { return bytes_; }
-
- private:
-  std::unique_ptr<std::byte[]> memory_;
-  std::span<std::byte> bytes_;
-};
-
 // Stretches of columns that are kTilesAcross tiles wide; places_of(first, count): where the rows go that become of one.
 template <typename F>
 void transpose_stretches(ConstRows in, std::uint64_t rows, std::uint64_t columns, Element element, const F& places_of) {
   const std::uint64_t bytes = columns * element.bytes_of(rows), most = kTilesAcross * tile_elements(element);
-  const Stage stage(bytes, element);
+  alignas(64) std::array<std::byte, kStageBytesMax> stage;
+  const std::span<std::byte> bands(stage.data(), bytes > kStagedBytes ? 2 * most * kTileRowBytes : 0);
   for (std::uint64_t first = 0; first < columns; first += most) {
     const std::uint64_t count = std::min(most, columns - first);
     Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, places_of(first, count), element)
-        .run(bytes > kCacheBytes, stage.bytes());
+        .run(bytes > kCacheBytes, bands);
   }
   hwy::FlushStream();  // what went past the cache is seen by others before what is written after it
 }

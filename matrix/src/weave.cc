@@ -1,6 +1,7 @@
 #include "pif/matrix/weave.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <numeric>
@@ -11,6 +12,7 @@ namespace pif::matrix {
 namespace {
 
 constexpr unsigned kFieldBitsMax = 32;
+constexpr std::size_t kPartsOnStack = 256;  // of more, rows take memory while they are woven
 
 // Hacker's Delight, 7-5 ("expand"): how the lowest bits of a word come to `places`.
 Moves moves_to(std::uint64_t places) {
@@ -112,14 +114,16 @@ void Weave::weave(std::span<const std::byte* const> parts, std::size_t pitch, st
                           parts_,
                           is_msb(),
                           plan_->is_even(parts_)};
-  std::vector<const std::byte*> at(parts_);
+  std::array<const std::byte*, kPartsOnStack> few;
+  std::vector<const std::byte*> many(parts_ > few.size() ? parts_ : 0);
+  const std::byte** const at = many.empty() ? few.data() : many.data();
   for (std::uint64_t row = 0; row < rows; ++row) {
     for (std::uint32_t part = 0; part < parts_; ++part) at[part] = parts[part] + row * pitch;
     std::byte* const to = out.base + row * out.pitch;
     if (parts_ == 1) {
       std::memcpy(to, at[0], element_.bytes_of(elements_));
     } else {
-      weave_row(plan, at.data(), words_of_row(), to);
+      weave_row(plan, at, words_of_row(), to);
     }
     clear_padding(to);
   }

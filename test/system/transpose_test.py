@@ -88,6 +88,10 @@ def a_large_matrix_is_transposed_in_stripes_and_in_passes():
     for options in (
         ["--memory", "32M"],
         ["--route", "tcp"],
+        ["--threads", "1"],
+        ["--threads", "7"],
+        ["--threads", "28", "--memory", "64M"],
+        ["--threads", "28", "--width", "1"],
         ["--route", "tcp", "--algorithm", "recursive", "--memory", "32M"],
         ["--memory", "32M", "--algorithm", "recursive"],
         ["--algorithm", "recursive", "--width", "3"],

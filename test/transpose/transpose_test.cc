@@ -128,6 +128,7 @@ struct Case {
     wanted.algorithm = *rc::gen::element(Algorithm::kDirect, Algorithm::kRecursive);
     wanted.memory = *rc::gen::element<std::uint64_t>(1, 64u << 10, 1u << 20, 1u << 30);
     apart = *rc::gen::element(true, false);
+    wanted.threads = *rc::gen::element(1U, 2U, 3U, 7U) * kLfss;  // each worker has so many
   }
 
   Bytes window() const {
@@ -145,9 +146,10 @@ struct Case {
                               element);
   }
   std::string text() const {
-    return fmt::format("{} x {} of {} bits, width {}, bevy {}, rows {}, columns {}, algorithm {}, memory {}, apart {}",
-                       rows, columns, element.bits, options.width, options.bevy, wanted.rows, wanted.columns_range,
-                       static_cast<int>(wanted.algorithm), wanted.memory, apart);
+    return fmt::format(
+        "{} x {} of {} bits, width {}, bevy {}, rows {}, columns {}, algorithm {}, memory {}, apart {}, threads {}",
+        rows, columns, element.bits, options.width, options.bevy, wanted.rows, wanted.columns_range,
+        static_cast<int>(wanted.algorithm), wanted.memory, apart, wanted.threads);
   }
 };
 

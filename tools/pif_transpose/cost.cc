@@ -87,7 +87,8 @@ Result<Constants> measure(tool::Worker& worker, tool::Input& input, const Shape&
   if (input.is_here() && input.rows() > 0) {
     PIF_TRY_VALUE(out, Sample(worker, input, shape.element).measure());
   }
-  out.crowd = std::max(1.0, static_cast<double>(worker.width()) / std::max(1U, std::thread::hardware_concurrency()));
+  out.crowd = std::max(1.0, static_cast<double>(worker.width()) / std::max(1U, std::thread::hardware_concurrency())) /
+              worker.threads();
   return out;
 }
 

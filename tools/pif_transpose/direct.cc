@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "columns.h"
 #include "pif/tool/channel.h"
 #include "row_source.h"
 #include "woven_rows.h"
@@ -32,7 +33,7 @@ class Direct {
         output_(output),
         plan_(plan),
         share_memory_(worker.shares_machine()),
-        source_(input, plan.shape.rows) {}
+        source_(worker, input, plan.shape.rows) {}
 
   [[nodiscard]] Status run();
   const DirectTimes& times() const { return times_; }
@@ -84,7 +85,7 @@ Status Direct::open() {
   PIF_TRY_VALUE(const auto destinations, worker_.ranks_on(output_));
   for (const std::uint32_t rank : destinations) outlets_.push_back({rank, nullptr, 0, {}});
   if (output_.is_made()) {
-    rows_.emplace(output_, input_.layout(), plan_);
+    rows_.emplace(worker_, output_, input_.layout(), plan_);
     PIF_TRY(rows_->open());
   }
   if (share_memory_) {
@@ -115,7 +116,7 @@ Range bytes_of(const Stripe& stripe, matrix::Element element) {
 
 Status Direct::send_rows(const Stripe& stripe) {
   source_.begin_stripe(bytes_of(stripe, plan_.shape.element));
-  const std::uint64_t at_once = plan_.rows_at_once();
+  const std::uint64_t at_once = plan_.rows_at_once(worker_.threads());
   for (std::uint64_t first = 0; first < source_.count(); first += at_once)
     PIF_TRY(send_batch(stripe, first, std::min(at_once, source_.count() - first)));
   return tell_last();
@@ -127,7 +128,7 @@ Status Direct::send_batch(const Stripe& stripe, std::uint64_t first, std::uint64
   PIF_TRY_VALUE(const matrix::ConstRows in, source_.next(count));
   PIF_TRY(begin_batch(stripe, piece.offset, piece.bytes));
   find_places(stripe, piece.bytes);
-  matrix::transpose(in, count, places_.size(), matrix::RowPlaces{places_, 0}, element);
+  transpose_columns(worker_.threads(), in, count, places_, element);
   show_progress(count * (bytes_of(stripe, element).end - bytes_of(stripe, element).begin));
   return end_batch(stripe, piece);
 }

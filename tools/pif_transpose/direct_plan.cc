@@ -69,12 +69,13 @@ Stripe DirectPlan::stripe(std::uint64_t i) const {
   return stripe;
 }
 
-// Whole tiles, as many as stay in a core's cache; one row of tiles, if there is memory for that.
-std::uint64_t DirectPlan::rows_at_once() const {
+// Whole tiles, as many as stay in the cores' caches; one row of tiles, if there is memory for that.
+std::uint64_t DirectPlan::rows_at_once(unsigned threads) const {
   const std::uint64_t row_bytes = std::max<std::uint64_t>(shape.element.bytes_of(stripe_columns), 1);
   const std::uint64_t tile = matrix::tile_elements(shape.element);
   const std::uint64_t most = batch_bytes / row_bytes,
-                      aim = std::max(round_down(cached_bytes() / row_bytes, tile), tile);
+                      aim =
+                          std::max(round_down(std::min(cached_bytes() * threads, batch_bytes) / row_bytes, tile), tile);
   return aim <= most ? aim
                      : std::max<std::uint64_t>(round_down(most, shape.element.per_byte()), shape.element.per_byte());
 }

@@ -27,8 +27,8 @@ struct DirectPlan {
 
   std::uint64_t stripe_count() const;
   Stripe stripe(std::uint64_t i) const;
-  // Rows that a worker reads at once, of a stripe.
-  std::uint64_t rows_at_once() const;
+  // Rows that a worker of so many threads reads at once, of a stripe.
+  std::uint64_t rows_at_once(unsigned threads) const;
   // What is worked on at once, rather than more of it.
   std::size_t cached_bytes() const;
   // A destination's window: for each LFS of the input, a piece for each of its slots.

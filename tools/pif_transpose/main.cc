@@ -7,6 +7,7 @@
 #include "pif/base/decimal.h"
 #include "pif/base/limits.h"
 #include "pif/tool/memory.h"
+#include "pif/tool/threads.h"
 #include "pif/tool/tool_main.h"
 #include "transpose.h"
 
@@ -48,6 +49,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::transpose::TransposeO
       ->transform(CLI::CheckedTransformer(algorithms).description(""))
       ->type_name("direct|recursive");
   pif::tool::add_memory_option(app, wanted->memory, "a larger matrix is read in stripes of columns");
+  pif::tool::add_threads_option(app, wanted->threads);
   pif::tool::add_output_options(app, *wanted);
 }
 

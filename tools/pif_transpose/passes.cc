@@ -36,7 +36,7 @@ Status Passes::load() {
     PIF_TRY_VALUE(*scratch, worker_.scratch());
     PIF_TRY(scratch->allocate(scratch == &rows_ ? bytes : bytes / 2));
   }
-  RowSource source(input_, plan_.shape.rows);
+  RowSource source(worker_, input_, plan_.shape.rows);
   const matrix::Element element = plan_.shape.element;
   const Range wanted{(plan_.shape.columns.begin - plan_.skipped) * element.bits / 8,
                      element.bytes_of(plan_.shape.columns.end)};

@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kLongPiece = 4096;  // from here on a read of its own costs less than the bytes that it saves
 
+constexpr std::size_t kTaskBytes = 512u << 10;  // fewer are not worth a thread
+
 // Long rows not at a power of two, or many of them would want the same places in the cache.
 std::size_t pitch_for(std::size_t bytes) {
   return bytes < kLongPiece ? bytes : (bytes + kLine - 1) / kLine * kLine + kLine;
@@ -18,7 +20,7 @@ std::size_t pitch_for(std::size_t bytes) {
 
 }  // namespace
 
-RowSource::RowSource(tool::Input& input, Range rows) : input_(input) {
+RowSource::RowSource(tool::Worker& worker, tool::Input& input, Range rows) : worker_(worker), input_(input) {
   if (!input.is_here()) return;
   rows_ = input.layout().rows(input.index(), rows);
 }
@@ -48,7 +50,11 @@ Status RowSource::read(Row first, std::uint64_t count, std::byte* to) {
 
 Status RowSource::read_whole(Row first, std::uint64_t count, std::byte* to) {
   input_.count_read(count * piece_bytes());
-  return input_.reader().read_rows(first, count, {to, pitch_});
+  const std::uint64_t parts = std::clamp<std::uint64_t>(count * piece_bytes() / kTaskBytes, 1, worker_.threads());
+  return worker_.run_tasks(parts, [&](std::size_t i) {
+    const std::uint64_t begin = count * i / parts, end = count * (i + 1) / parts;
+    return input_.reader().read_rows(first + begin, end - begin, {to + begin * pitch_, pitch_});
+  });
 }
 
 Status RowSource::cut_from_whole(Row first, std::uint64_t count, std::byte* to) {

@@ -13,8 +13,8 @@ namespace pif::transpose {
 
 class RowSource {
  public:
-  // rows: record numbers. input outlives it.
-  RowSource(tool::Input& input, Range rows);
+  // rows: record numbers. worker and input outlive it.
+  RowSource(tool::Worker& worker, tool::Input& input, Range rows);
 
   // Rows of this component among them.
   std::uint64_t count() const { return rows_.size(); }
@@ -32,6 +32,7 @@ class RowSource {
   [[nodiscard]] Status read_pieces(Row first, std::uint64_t count, std::byte* to);
   [[nodiscard]] Status map();
 
+  tool::Worker& worker_;
   tool::Input& input_;
   Range rows_;                 // local ones
   std::uint64_t stripes_ = 0;  // begun

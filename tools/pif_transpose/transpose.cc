@@ -16,6 +16,7 @@ struct Task {
   std::string source, target;
   std::size_t input = 0;
   JobSpec spec;
+  unsigned threads = 0;
   CreateOptions options;
 };
 
@@ -28,6 +29,7 @@ Result<Task> prepare(tool::Controller& controller, const TransposeOptions& wante
   PIF_TRY_VALUE(const FileLength file_length, source.file_length());
   PIF_TRY_VALUE(task.spec.shape, shape_of(task.source, source.format(), file_length, source.attributes(), wanted));
   task.spec.algorithm = wanted.algorithm;
+  task.threads = wanted.threads;
   task.spec.memory = wanted.memory != 0 ? wanted.memory : tool::spare_memory();
   PIF_TRY_VALUE(task.options, tool::options_of_output(controller, task.input, task.source, wanted));
   const std::uint64_t length = task.spec.shape.output_row_bytes();
@@ -55,6 +57,7 @@ Status check_memory(tool::Controller& controller, const Task& task, std::size_t 
 Result<std::vector<Outcome>> run_job(tool::Controller& controller, const Task& task) {
   tool::Job job;
   job.value = pack(task.spec);
+  job.threads = task.threads;
   PIF_TRY_VALUE(const auto results, controller.run(job));
   std::vector<Outcome> outcomes;
   for (std::uint32_t rank = 0; rank < results.size(); ++rank) {

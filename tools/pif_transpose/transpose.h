@@ -24,6 +24,7 @@ struct TransposeOptions : tool::OutputOptions, ShapeOptions {
   std::string source, target;
   Algorithm algorithm = Algorithm::kDirect;
   std::uint64_t memory = 0;  // bytes; 0: what the machine has to spare
+  unsigned threads = 0;      // on each machine; 0: as many as it has cores for the workers
 };
 
 [[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const TransposeOptions& wanted);

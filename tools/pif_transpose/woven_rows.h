@@ -5,6 +5,7 @@
 // Not thread-safe.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "direct_plan.h"
@@ -16,8 +17,8 @@ namespace pif::transpose {
 
 class WovenRows {
  public:
-  // from: of the input. output and plan outlive it.
-  WovenRows(tool::Output& output, const parity::Layout& from, const DirectPlan& plan);
+  // from: of the input. worker, output and plan outlive it.
+  WovenRows(tool::Worker& worker, tool::Output& output, const parity::Layout& from, const DirectPlan& plan);
   // Takes the memory.
   [[nodiscard]] Status open();
   const tool::SharedMemory& memory() const { return window_; }
@@ -26,19 +27,22 @@ class WovenRows {
   // kInvalid if that does not fit.
   [[nodiscard]] Status accept(const Stripe& stripe, LfsIndex source, std::uint64_t offset, std::uint64_t bytes,
                               std::span<const std::byte> pieces);
-  // All rows of the stripe, from its pieces.
+  // All rows of the stripe, from its pieces: some are woven, on all of the worker's threads, while those before them
+  // are written.
   [[nodiscard]] Status write(const Stripe& stripe);
 
  private:
   std::uint64_t slots_of(const Stripe& stripe) const;
-  [[nodiscard]] Status write_run(Row first, std::uint64_t slot, std::uint64_t count);
+  std::uint64_t rows_at_once() const;
+  void weave(std::uint64_t slot, std::uint64_t count, std::byte* to) const;
 
+  tool::Worker& worker_;
   tool::Output& output_;
   const DirectPlan& plan_;
   std::uint32_t sources_;
   matrix::Weave weave_;
   tool::SharedMemory window_;
-  std::vector<std::byte> rows_;  // that are written at once
+  std::array<std::vector<std::byte>, 2> rows_;  // some are written while others are woven
 };
 
 }  // namespace pif::transpose
