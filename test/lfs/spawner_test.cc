@@ -177,7 +177,8 @@ TEST_CASE("a worker sees of the environment what it may, and speaks over descrip
   ::setenv("PIF_SECRET", "key", 1);
   ::setenv("TZ", "UTC", 1);
   ::unsetenv("LC_ALL");
-  const Helper helper("echo \"secret=$PIF_SECRET zone=$TZ language=${LC_ALL-none}\"; printf hello >&3; exit 3");
+  const Helper helper(
+      "echo \"secret=$PIF_SECRET zone=$TZ language=${LC_ALL-none} waits=$OMP_WAIT_POLICY\"; printf hello >&3; exit 3");
   const auto spawner = make_real_spawner(helper.path());
   auto started = spawner->start(order());
   REQUIRE(started);
@@ -185,7 +186,7 @@ TEST_CASE("a worker sees of the environment what it may, and speaks over descrip
   const auto exit = wait_for(*spawner, started->process);
   CHECK(exit.value == 3);
   CHECK_FALSE(exit.by_signal);
-  CHECK(exit.last_words == "secret= zone=UTC language=none\n");
+  CHECK(exit.last_words == "secret= zone=UTC language=none waits=passive\n");
 }
 
 TEST_CASE("the end of a worker's words is kept") {

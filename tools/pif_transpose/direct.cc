@@ -1,6 +1,8 @@
 #include "direct.h"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <optional>
 
 #include "columns.h"
@@ -32,8 +34,9 @@ class Direct {
         input_(input),
         output_(output),
         plan_(plan),
-        share_memory_(worker.shares_machine()),
-        source_(worker, input, plan.shape.rows) {}
+        share_memory_(worker.shares_machine()) {
+    make_sources();
+  }
 
   [[nodiscard]] Status run();
   const DirectTimes& times() const { return times_; }
@@ -46,10 +49,14 @@ class Direct {
     std::size_t pitch = 0;
     net::Buffer body;  // of a message
   };
+  void make_sources();
   [[nodiscard]] Status open();
   [[nodiscard]] Status do_stripe(const Stripe& stripe);
   [[nodiscard]] Status send_rows(const Stripe& stripe);
-  [[nodiscard]] Status send_batch(const Stripe& stripe, std::uint64_t first, std::uint64_t count);
+  [[nodiscard]] Status send_batches(const Stripe& stripe, RowSource& source);
+  [[nodiscard]] Status send_batch(const Stripe& stripe, RowSource& source, std::uint64_t first, std::uint64_t count);
+  [[nodiscard]] Status place_rows(const Stripe& stripe);
+  [[nodiscard]] Status place_part(const Stripe& stripe, std::size_t part, std::atomic<std::uint64_t>& bytes);
   [[nodiscard]] Status begin_batch(const Stripe& stripe, std::uint64_t offset, std::uint64_t bytes);
   void find_places(const Stripe& stripe, std::uint64_t bytes);
   [[nodiscard]] Status end_batch(const Stripe& stripe, const Piece& piece);
@@ -65,15 +72,15 @@ class Direct {
   tool::Output& output_;
   const DirectPlan& plan_;
   const bool share_memory_;
-  RowSource source_;
-  std::optional<WovenRows> rows_;            // if this LFS is one of the output's
-  std::vector<std::uint32_t> sources_;       // ranks, by LFS of the input
-  std::vector<Outlet> outlets_;              // by LFS of the output
-  std::vector<tool::SharedMemory> windows_;  // of others, by rank; empty: not shared
-  std::vector<std::byte*> places_;           // of pieces, by column
-  std::vector<std::byte> unwanted_;          // where columns go that are not wanted
-  std::vector<bool> is_over_;                // by LFS of the input: it has sent all of the stripe
-  tool::Talk* talk_ = nullptr;               // of the stripe
+  std::vector<std::unique_ptr<RowSource>> rows_read_;  // of this LFS: all, or each thread's part, in their order
+  std::optional<WovenRows> rows_;                      // if this LFS is one of the output's
+  std::vector<std::uint32_t> sources_;                 // ranks, by LFS of the input
+  std::vector<Outlet> outlets_;                        // by LFS of the output
+  std::vector<tool::SharedMemory> windows_;            // of others, by rank; empty: not shared
+  std::vector<std::byte*> places_;                     // of pieces, by column
+  std::vector<std::byte> unwanted_;                    // where columns go that are not wanted
+  std::vector<bool> is_over_;                          // by LFS of the input: it has sent all of the stripe
+  tool::Talk* talk_ = nullptr;                         // of the stripe
   Pieces* pieces_ = nullptr;
   DirectTimes times_;
   Time begun_;
@@ -114,18 +121,67 @@ Range bytes_of(const Stripe& stripe, matrix::Element element) {
   return {(stripe.columns.begin - stripe.skipped) * element.bits / 8, element.bytes_of(stripe.columns.end)};
 }
 
+// A thread's rows begin with whole tiles, so that no two write to one line of the cache. Pieces that are sent go out
+// from one thread, batch by batch.
+void Direct::make_sources() {
+  const Range rows = rows_here(input_, plan_.shape.rows);
+  const std::uint64_t tile = matrix::tile_elements(plan_.shape.element);
+  const std::uint64_t most = share_memory_ ? worker_.threads() : 1;
+  const std::uint64_t parts = std::clamp<std::uint64_t>(rows.size() / tile, 1, most);
+  for (std::uint64_t i = 0; i < parts; ++i) {
+    const auto begin_of = [&](std::uint64_t part) { return rows.begin + rows.size() / parts * part / tile * tile; };
+    rows_read_.push_back(
+        std::make_unique<RowSource>(input_, Range{begin_of(i), i + 1 == parts ? rows.end : begin_of(i + 1)}));
+  }
+}
+
 Status Direct::send_rows(const Stripe& stripe) {
-  source_.begin_stripe(bytes_of(stripe, plan_.shape.element));
-  const std::uint64_t at_once = plan_.rows_at_once(worker_.threads());
-  for (std::uint64_t first = 0; first < source_.count(); first += at_once)
-    PIF_TRY(send_batch(stripe, first, std::min(at_once, source_.count() - first)));
+  for (const auto& rows : rows_read_) rows->begin_stripe(bytes_of(stripe, plan_.shape.element));
+  PIF_TRY(share_memory_ ? place_rows(stripe) : send_batches(stripe, *rows_read_.front()));
+  for (const auto& rows : rows_read_) input_.count_read(rows->take_bytes_read());
   return tell_last();
 }
 
-Status Direct::send_batch(const Stripe& stripe, std::uint64_t first, std::uint64_t count) {
+// Straight into the windows.
+Status Direct::place_rows(const Stripe& stripe) {
+  PIF_TRY(begin_batch(stripe, 0, 0));
+  find_places(stripe, plan_.pitch);
+  std::atomic<std::uint64_t> bytes = 0;
+  PIF_TRY(worker_.run_tasks(rows_read_.size(), [&](std::size_t part) { return place_part(stripe, part, bytes); }));
+  bytes_done_ += bytes;
+  return end_batch(stripe, {0, plan_.shape.element.bytes_of(rows_here(input_, plan_.shape.rows).size()), false});
+}
+
+// bytes: of rows that are done, by all parts.
+Status Direct::place_part(const Stripe& stripe, std::size_t part, std::atomic<std::uint64_t>& bytes) {
+  const matrix::Element element = plan_.shape.element;
+  const Range columns = bytes_of(stripe, element);
+  RowSource& source = *rows_read_[part];
+  std::uint64_t before = 0;  // rows of this LFS
+  for (std::size_t i = 0; i < part; ++i) before += rows_read_[i]->count();
+  const std::uint64_t at_once = plan_.rows_at_once(1);
+  for (std::uint64_t first = 0; first < source.count(); first += at_once) {
+    const std::uint64_t count = std::min(at_once, source.count() - first);
+    PIF_TRY_VALUE(const matrix::ConstRows in, source.next(count));
+    const matrix::RowPlaces to{places_, element.bytes_of(before + first)};
+    matrix::transpose(in, count, places_.size(), to, element);
+    bytes += count * (columns.end - columns.begin);
+    if (part == 0) worker_.progress(bytes_done_ + bytes, bytes_total_);  // that one is on the worker's own thread
+  }
+  return {};
+}
+
+Status Direct::send_batches(const Stripe& stripe, RowSource& source) {
+  const std::uint64_t at_once = plan_.rows_at_once(worker_.threads());
+  for (std::uint64_t first = 0; first < source.count(); first += at_once)
+    PIF_TRY(send_batch(stripe, source, first, std::min(at_once, source.count() - first)));
+  return {};
+}
+
+Status Direct::send_batch(const Stripe& stripe, RowSource& source, std::uint64_t first, std::uint64_t count) {
   const matrix::Element element = plan_.shape.element;
   const Piece piece{element.bytes_of(first), element.bytes_of(count), false};
-  PIF_TRY_VALUE(const matrix::ConstRows in, source_.next(count));
+  PIF_TRY_VALUE(const matrix::ConstRows in, source.next(count));
   PIF_TRY(begin_batch(stripe, piece.offset, piece.bytes));
   find_places(stripe, piece.bytes);
   transpose_columns(worker_.threads(), in, count, places_, element);

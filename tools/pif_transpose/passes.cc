@@ -36,7 +36,7 @@ Status Passes::load() {
     PIF_TRY_VALUE(*scratch, worker_.scratch());
     PIF_TRY(scratch->allocate(scratch == &rows_ ? bytes : bytes / 2));
   }
-  RowSource source(worker_, input_, plan_.shape.rows);
+  RowSource source(input_, rows_here(input_, plan_.shape.rows));
   const matrix::Element element = plan_.shape.element;
   const Range wanted{(plan_.shape.columns.begin - plan_.skipped) * element.bits / 8,
                      element.bytes_of(plan_.shape.columns.end)};
@@ -45,6 +45,7 @@ Status Passes::load() {
   for (std::uint64_t first = 0; first < source.count(); first += at_once) {
     const std::uint64_t count = std::min(at_once, source.count() - first);
     PIF_TRY_VALUE(const matrix::ConstRows in, source.next(count));
+    input_.count_read(source.take_bytes_read());
     for (std::uint64_t i = 0; i < count; ++i)
       std::memcpy(row(first + i), in.base + i * in.pitch, wanted.end - wanted.begin);
   }

@@ -11,19 +11,12 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kLongPiece = 4096;  // from here on a read of its own costs less than the bytes that it saves
 
-constexpr std::size_t kTaskBytes = 512u << 10;  // fewer are not worth a thread
-
 // Long rows not at a power of two, or many of them would want the same places in the cache.
 std::size_t pitch_for(std::size_t bytes) {
   return bytes < kLongPiece ? bytes : (bytes + kLine - 1) / kLine * kLine + kLine;
 }
 
 }  // namespace
-
-RowSource::RowSource(tool::Worker& worker, tool::Input& input, Range rows) : worker_(worker), input_(input) {
-  if (!input.is_here()) return;
-  rows_ = input.layout().rows(input.index(), rows);
-}
 
 void RowSource::begin_stripe(Range bytes) {
   ++stripes_;
@@ -49,20 +42,20 @@ Status RowSource::read(Row first, std::uint64_t count, std::byte* to) {
 }
 
 Status RowSource::read_whole(Row first, std::uint64_t count, std::byte* to) {
-  input_.count_read(count * piece_bytes());
-  const std::uint64_t parts = std::clamp<std::uint64_t>(count * piece_bytes() / kTaskBytes, 1, worker_.threads());
-  return worker_.run_tasks(parts, [&](std::size_t i) {
-    const std::uint64_t begin = count * i / parts, end = count * (i + 1) / parts;
-    return input_.reader().read_rows(first + begin, end - begin, {to + begin * pitch_, pitch_});
-  });
+  bytes_read_ += count * piece_bytes();
+  return input_.reader().read_rows(first, count, {to, pitch_});
 }
 
 Status RowSource::cut_from_whole(Row first, std::uint64_t count, std::byte* to) {
-  for (std::uint64_t done = 0; done < count; done += whole_.count) {
-    PIF_TRY(input_.read(first + done, count - done, tool::kBatchBytes, whole_));
-    const std::byte* from = whole_.data.data() + bytes_.begin;
-    for (std::uint64_t i = 0; i < whole_.count; ++i, from += whole_.record_length, to += pitch_)
-      std::memcpy(to, from, piece_bytes());
+  const std::uint64_t length = input_.format().record_length;
+  const std::uint64_t at_once = std::max<std::uint64_t>(tool::kBatchBytes / length, 1);
+  for (std::uint64_t done = 0, some = 0; done < count; done += some) {
+    some = std::min(at_once, count - done);
+    whole_.resize(std::max<std::size_t>(whole_.size(), some * length));
+    PIF_TRY(input_.reader().read_rows(first + done, some, {whole_.data(), length}));
+    bytes_read_ += some * length;
+    const std::byte* from = whole_.data() + bytes_.begin;
+    for (std::uint64_t i = 0; i < some; ++i, from += length, to += pitch_) std::memcpy(to, from, piece_bytes());
   }
   return {};
 }
@@ -82,7 +75,7 @@ Status RowSource::read_pieces(Row first, std::uint64_t count, std::byte* to) {
       return fail(Code::kCorrupt,
                   fmt::format("{}: the component ends in row {}: run pif fsck", input_.file().path, row));
   }
-  input_.count_read(count * piece_bytes());
+  bytes_read_ += count * piece_bytes();
   return {};
 }
 

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <future>
 
 #include <fmt/format.h>
 
 #include "pif/parity/period.h"
-#include "pif/tool/parallel.h"
 
 namespace pif::transpose {
 namespace {
 
-constexpr std::uint64_t kWovenBytesMax = 32u << 20;  // rows that are woven at once, where one is not longer
+constexpr std::uint64_t kWovenBytesMax = 64u << 20;  // of rows that threads weave at once
 
 }  // namespace
 
@@ -45,48 +43,36 @@ Status WovenRows::accept(const Stripe& stripe, LfsIndex source, std::uint64_t of
   return {};
 }
 
-// What a core has in its cache, for each thread; a thread has one row at least.
-std::uint64_t WovenRows::rows_at_once() const {
-  const std::uint64_t each = std::max<std::uint64_t>(plan_.cached_bytes() / weave_.row_room(), 1);
-  return std::max<std::uint64_t>(std::min(each * worker_.threads(), kWovenBytesMax / weave_.row_room()), 1);
-}
-
+// Threads have whole chunks of the component.
 Status WovenRows::write(const Stripe& stripe) {
   const Range rows = output_.layout().rows(output_.index(), stripe.records);
-  const std::uint64_t at_once = rows_at_once();
-  const std::size_t room = weave_.row_room();
-  for (auto& some : rows_) some.resize(std::min(at_once, rows.size()) * room);
-  std::future<Status> writing;
-  for (std::uint64_t slot = 0, which = 0; slot < rows.size(); slot += at_once, which = 1 - which) {
-    const std::uint64_t count = std::min(at_once, rows.size() - slot);
-    const std::byte* const woven = rows_[which].data();
-    weave(slot, count, rows_[which].data());
-    if (writing.valid()) PIF_TRY(writing.get());
-    const auto write = [this, first = rows.begin + slot, count, woven, room] {
-      return output_.sink().write_rows(first, count, {woven, room});
-    };
-    if (worker_.threads() == 1) {
-      PIF_TRY(write());
-    } else {
-      writing = worker_.start(write);
-    }
-  }
-  return writing.valid() ? writing.get() : Status();
+  const Format& format = output_.format();
+  const std::uint64_t unit = std::max<std::uint64_t>(component::chunk_bytes_for(format) / format.record_length, 1);
+  const std::uint64_t most = std::clamp<std::uint64_t>(kWovenBytesMax / weave_.row_room(), 1, worker_.threads());
+  const std::uint64_t parts = std::clamp<std::uint64_t>(rows.size() / unit, 1, most);
+  const auto begin_of = [&](std::uint64_t part) {
+    if (part == parts) return rows.end;
+    return std::max(rows.begin, (rows.begin + rows.size() / parts * part) / unit * unit);
+  };
+  return worker_.run_tasks(parts, [&](std::size_t i) {
+    return write_part({begin_of(i), begin_of(i + 1)}, begin_of(i) - rows.begin);
+  });
 }
 
-void WovenRows::weave(std::uint64_t slot, std::uint64_t count, std::byte* to) const {
-  const std::uint64_t parts = std::min<std::uint64_t>(count, worker_.threads());
-  std::vector<const std::byte*> pieces(parts * sources_);  // each thread's, one behind another
-  const auto begin_of = [&](std::uint64_t part) { return count * part / parts; };
-  for (std::uint64_t i = 0; i < pieces.size(); ++i) {
-    const std::uint64_t source = i % sources_, first = slot + begin_of(i / sources_);
-    pieces[i] = window_.bytes().data() + plan_.place_of(static_cast<std::uint32_t>(source), first);
+// slot: of the first row. What is woven is still in the cache when it is written.
+Status WovenRows::write_part(Range rows, std::uint64_t slot) {
+  const std::size_t room = weave_.row_room();
+  const std::uint64_t fit = std::max<std::uint64_t>(plan_.cached_bytes() / room, 1);
+  std::vector<std::byte> woven(std::min(fit, rows.size()) * room);
+  std::vector<const std::byte*> pieces(sources_);
+  for (Row first = rows.begin; first < rows.end; first += fit) {
+    const std::uint64_t count = std::min(fit, rows.end - first);
+    for (std::uint32_t source = 0; source < sources_; ++source)
+      pieces[source] = window_.bytes().data() + plan_.place_of(source, slot + (first - rows.begin));
+    weave_.weave(pieces, plan_.pitch, count, {woven.data(), room});
+    PIF_TRY(output_.sink().write_rows(first, count, {woven.data(), room}));
   }
-  tool::for_each_part(worker_.threads(), parts, [&](std::uint64_t i) {
-    const auto own = std::span(pieces).subspan(i * sources_, sources_);
-    const std::size_t room = weave_.row_room();
-    weave_.weave(own, plan_.pitch, begin_of(i + 1) - begin_of(i), {to + begin_of(i) * room, room});
-  });
+  return {};
 }
 
 }  // namespace pif::transpose

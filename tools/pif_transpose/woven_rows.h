@@ -5,7 +5,6 @@
 // Not thread-safe.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "direct_plan.h"
@@ -27,14 +26,12 @@ class WovenRows {
   // kInvalid if that does not fit.
   [[nodiscard]] Status accept(const Stripe& stripe, LfsIndex source, std::uint64_t offset, std::uint64_t bytes,
                               std::span<const std::byte> pieces);
-  // All rows of the stripe, from its pieces: some are woven, on all of the worker's threads, while those before them
-  // are written.
+  // All rows of the stripe, from its pieces, on the worker's threads.
   [[nodiscard]] Status write(const Stripe& stripe);
 
  private:
   std::uint64_t slots_of(const Stripe& stripe) const;
-  std::uint64_t rows_at_once() const;
-  void weave(std::uint64_t slot, std::uint64_t count, std::byte* to) const;
+  [[nodiscard]] Status write_part(Range rows, std::uint64_t slot);
 
   tool::Worker& worker_;
   tool::Output& output_;
@@ -42,7 +39,6 @@ class WovenRows {
   std::uint32_t sources_;
   matrix::Weave weave_;
   tool::SharedMemory window_;
-  std::array<std::vector<std::byte>, 2> rows_;  // some are written while others are woven
 };
 
 }  // namespace pif::transpose

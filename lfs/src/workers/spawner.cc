@@ -109,6 +109,8 @@ std::vector<std::string> worker_environment(const std::string& worker_listen) {
   for (const char* const name : kNames) {
     if (const char* const value = std::getenv(name)) variables.push_back(fmt::format("{}={}", name, value));
   }
+  // A worker's threads share the machine with others, and must not spin while they wait.
+  variables.emplace_back("OMP_WAIT_POLICY=passive");
   if (!worker_listen.empty()) variables.push_back("PIF_WORKER_LISTEN=" + worker_listen);  // libtool knows it too
   return variables;
 }
