@@ -27,16 +27,17 @@ using OneOf = std::variant<Nothing, Plain>;
 }  // namespace
 
 TEST_CASE("of messages and bytes, a window may be under way, and a longer message when less than a quarter is") {
-  Credit bytes(Unit::kBytes, 1000);
-  CHECK(bytes.allows(5000));
-  bytes.use(5000);
+  constexpr std::uint64_t kEach = Credit::kMessageBytes;
+  Credit bytes(Unit::kBytes, 100'000);
+  CHECK(bytes.allows(500'000));
+  bytes.use(500'000);
   CHECK(!bytes.allows(0));
-  CHECK(bytes.settle(5000 + Credit::kMessageBytes));
+  CHECK(bytes.settle(500'000 + kEach));
   CHECK(bytes.is_settled());
-  bytes.use(300);
-  CHECK(!bytes.allows(1000));
-  CHECK(bytes.allows(500));
-  CHECK(!bytes.allows(1000 - 300 - 2 * Credit::kMessageBytes + 1));
+  bytes.use(30'000);
+  CHECK(!bytes.allows(100'000));
+  CHECK(bytes.allows(50'000));
+  CHECK(!bytes.allows(70'000 - 2 * kEach + 1));
 
   Credit messages(Unit::kMessages, 2);
   messages.use(1u << 20);
@@ -69,6 +70,22 @@ TEST_CASE("of rows, those of the window may go, and of unequal ones a share of b
   CHECK(lines.allows(200, {2, 3}));
 }
 
+TEST_CASE("only so many messages are under way, however short, but what comes before all of them always goes") {
+  Credit rows(Unit::kRows, 5000, 5000);
+  for (Row row = 100; row < 100 + Credit::kMessagesMax; ++row) {
+    REQUIRE(rows.allows(0, {row, row + 1}));
+    rows.use(0, {row, row + 1});
+  }
+  CHECK(!rows.allows(0, {2000, 2001}));
+  CHECK(rows.allows(1u << 30, {99, 3000}));
+  CHECK(rows.settle(101));
+  CHECK(rows.allows(0, {2000, 2001}));
+  Credit words(Unit::kBytes, 4u << 20);
+  std::uint64_t count = 0;
+  for (; words.allows(0); ++count) words.use(0);
+  CHECK(count == 1024);
+}
+
 TEST_CASE("words about credit may come late and twice, but not of what there is not") {
   Credit rows(Unit::kRows, 10, 100);
   CHECK(rows.settle(50));
@@ -79,8 +96,8 @@ TEST_CASE("words about credit may come late and twice, but not of what there is 
   CHECK(rows.limit() == 60);
   Credit bytes(Unit::kBytes, 1000);
   bytes.use(36);
-  CHECK(!bytes.settle(101));
-  CHECK(bytes.settle(100));
+  CHECK(!bytes.settle(37 + Credit::kMessageBytes));
+  CHECK(bytes.settle(36 + Credit::kMessageBytes));
   CHECK(!Credit().allows(0, {0, 1}));
 }
 

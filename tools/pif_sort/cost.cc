@@ -46,8 +46,8 @@ double log2_of(double x) { return std::log2(std::max(x, 2.0)); }
 Result<Constants> measure(tool::Worker& worker, tool::Team& team, tool::Input& input, const KeyMaker& maker) {
   Constants out;
   PIF_TRY_VALUE(out.hop, time_hop(worker, team));
-  out.crowd = std::max(1.0, static_cast<double>(worker.width()) / std::max(1U, std::thread::hardware_concurrency())) /
-              worker.threads();
+  out.crowd = std::max(1.0, static_cast<double>(worker.width()) / std::max(1U, std::thread::hardware_concurrency()));
+  out.threads = worker.threads();
   SampleTimes times;
   PIF_TRY(team.in_turn([&](std::string&) -> Status {  // else they would be in each other's way on few cores, sometimes
     PIF_TRY_VALUE(times, time_sample(worker, input, maker));
@@ -67,6 +67,7 @@ Constants mean_of(const std::vector<Constants>& all) {
   for (const Constants& one : all) {
     sum.hop = std::max(sum.hop, one.hop);
     sum.crowd = one.crowd;
+    sum.threads = one.threads;
     if (one.load == 0) continue;  // it has no records
     ++count;
     sum.load += one.load;
@@ -74,7 +75,7 @@ Constants mean_of(const std::vector<Constants>& all) {
     sum.move += one.move;
   }
   if (count == 0) return sum;
-  return {sum.load / count, sum.compare / count, sum.move / count, sum.hop, sum.crowd};
+  return {sum.load / count, sum.compare / count, sum.move / count, sum.hop, sum.crowd, sum.threads};
 }
 
 Cost predict(const Constants& measured, const CostShape& shape, MergeKind merge) {
@@ -83,9 +84,9 @@ Cost predict(const Constants& measured, const CostShape& shape, MergeKind merge)
   const auto records = static_cast<double>(shape.records), width = static_cast<double>(shape.width);
   const double own = records / width, passes = std::ceil(std::log2(width));
   Cost cost;
-  cost.sort = own * (c.load + c.compare * log2_of(own) + (shape.on_disk ? c.move : 0));
+  cost.sort = own * (c.load + c.compare * log2_of(own) + (shape.on_disk ? c.move : 0)) / c.threads;
   if (merge == MergeKind::kSplit) {
-    cost.merge = own * (c.move + c.compare * log2_of(width));
+    cost.merge = own * (c.move + c.compare * log2_of(width)) / c.threads;
     return cost;
   }
   // Every pass reads and moves all records, on all nodes at once; its token decides on one block after another.

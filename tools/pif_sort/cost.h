@@ -16,8 +16,8 @@ struct Constants {
   double compare = 0;  // of a record, for each doubling of what is sorted
   double move = 0;     // of a record: to its place in another file
   double hop = 0;      // of a word from one worker to the next
-  double crowd = 1;    // workers per core, over a worker's threads: one has the machine for itself when it is measured,
-                       // and not when it works
+  double crowd = 1;    // workers per core: one has the machine for itself when it is measured, and not when it works
+  double threads = 1;  // of a worker, in the local phase and the split merge; it is measured on one
 };
 
 // Called by all workers.

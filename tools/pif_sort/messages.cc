@@ -13,9 +13,9 @@ constexpr double kSecondsMax = 1e9;  // a sort takes less: what is beyond would 
 bool is_time(double seconds) { return seconds >= 0 && seconds <= kSecondsMax; }
 
 Result<Constants> constants_of(const message::Constants& from, std::uint32_t rank) {
-  for (const double each : {from.load(), from.compare(), from.move(), from.hop(), from.crowd()})
+  for (const double each : {from.load(), from.compare(), from.move(), from.hop(), from.crowd(), from.threads()})
     if (!is_time(each)) return tool::sent_nonsense(rank, fmt::format("something took it {} s", each));
-  return Constants{from.load(), from.compare(), from.move(), from.hop(), from.crowd()};
+  return Constants{from.load(), from.compare(), from.move(), from.hop(), from.crowd(), from.threads()};
 }
 
 }  // namespace
@@ -74,6 +74,7 @@ std::string pack(const Outcome& outcome) {
   constants.set_move(outcome.constants.move);
   constants.set_hop(outcome.constants.hop);
   constants.set_crowd(outcome.constants.crowd);
+  constants.set_threads(outcome.constants.threads);
   return out.SerializeAsString();
 }
 

@@ -87,8 +87,8 @@ Result<Constants> measure(tool::Worker& worker, tool::Input& input, const Shape&
   if (input.is_here() && input.rows() > 0) {
     PIF_TRY_VALUE(out, Sample(worker, input, shape.element).measure());
   }
-  out.crowd = std::max(1.0, static_cast<double>(worker.width()) / std::max(1U, std::thread::hardware_concurrency())) /
-              worker.threads();
+  out.crowd = std::max(1.0, static_cast<double>(worker.width()) / std::max(1U, std::thread::hardware_concurrency()));
+  out.threads = worker.threads();
   return out;
 }
 
@@ -97,6 +97,7 @@ Constants mean_of(const std::vector<Constants>& all) {
   double count = 0;
   for (const Constants& one : all) {
     sum.crowd = one.crowd;
+    sum.threads = one.threads;
     if (one.read == 0) continue;  // it has no rows
     ++count;
     sum.read += one.read;
@@ -105,13 +106,13 @@ Constants mean_of(const std::vector<Constants>& all) {
     sum.write += one.write;
   }
   if (count == 0) return sum;
-  return {sum.read / count, sum.transpose / count, sum.weave / count, sum.write / count, sum.crowd};
+  return {sum.read / count, sum.transpose / count, sum.weave / count, sum.write / count, sum.crowd, sum.threads};
 }
 
 // With several stripes the first one reads whole rows, and those after it what is theirs.
 Phases predict(const Constants& c, const DirectShape& shape) {
   const auto bytes = static_cast<double>(shape.bytes);
-  const double in = bytes / shape.sources * c.crowd, out = bytes / shape.destinations * c.crowd;
+  const double slow = c.crowd / c.threads, in = bytes / shape.sources * slow, out = bytes / shape.destinations * slow;
   const double reads = shape.stripes > 1 ? 2 : 1;
   return {{kTransposePhase, in * (reads * c.read + c.transpose)}, {kWritePhase, out * (c.weave + c.write)}};
 }

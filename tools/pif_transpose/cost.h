@@ -21,8 +21,8 @@ struct Constants {
   double transpose = 0;  // in memory, to places far apart      (k10)
   double weave = 0;      // pieces to rows
   double write = 0;      // to a file                           (k3, k4, k8, k11)
-  double crowd = 1;      // workers per core, over a worker's threads: a sample has one, and is too short to be
-                         // interrupted, the work is not
+  double crowd = 1;      // workers per core: a sample is too short to be interrupted, the work is not
+  double threads = 1;    // of a worker, in the direct transpose; a sample has one
 };
 
 // A sample of this worker's rows; nothing is measured where it has none.

@@ -144,6 +144,7 @@ Status Direct::send_rows(const Stripe& stripe) {
 
 // Straight into the windows.
 Status Direct::place_rows(const Stripe& stripe) {
+  if (!input_.is_here()) return {};
   PIF_TRY(begin_batch(stripe, 0, 0));
   find_places(stripe, plan_.pitch);
   std::atomic<std::uint64_t> bytes = 0;

@@ -65,6 +65,7 @@ std::string pack(const Outcome& outcome) {
   constants.set_weave(outcome.constants.weave);
   constants.set_write(outcome.constants.write);
   constants.set_crowd(outcome.constants.crowd);
+  constants.set_threads(outcome.constants.threads);
   return out.SerializeAsString();
 }
 
@@ -77,9 +78,9 @@ Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank) {
     outcome.phases.emplace_back(phase.name(), phase.seconds());
   }
   const message::Constants& c = from.constants();
-  for (const double each : {c.read(), c.transpose(), c.weave(), c.write(), c.crowd()})
+  for (const double each : {c.read(), c.transpose(), c.weave(), c.write(), c.crowd(), c.threads()})
     if (!is_time(each)) return tool::sent_nonsense(rank, fmt::format("a byte took it {} s", each));
-  outcome.constants = {c.read(), c.transpose(), c.weave(), c.write(), c.crowd()};
+  outcome.constants = {c.read(), c.transpose(), c.weave(), c.write(), c.crowd(), c.threads()};
   return outcome;
 }
 

@@ -84,10 +84,10 @@ Status RowFlow::take(Channel<Rows>::Item item) {
   message.count = item.head.count;
   message.stride = item.head.stride;
   message.placed = item.head.placed;
-  const std::uint64_t bytes = message.placed ? message.count * output_.format().record_length : item.body.size();
+  const std::uint64_t bytes = item.body.size();
   message.body = std::move(item.body);
   PIF_TRY(receiver_->accept(std::move(message)));
-  bytes_taken_ += bytes;
+  bytes_taken_ += item.head.placed ? item.head.count * output_.format().record_length : bytes;
   return channel_->settle_rows(receiver_->settled());
 }
 

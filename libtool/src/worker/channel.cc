@@ -106,7 +106,7 @@ Status Flow::send(std::uint32_t to, std::string head, net::Buffer body, std::uin
   To& receiver = to_[to];
   Queued message{std::move(head), std::move(body), bytes, rows};
   if (receiver.queue.empty() && receiver.credit.allows(bytes, rows)) return transmit(to, std::move(message));
-  queued_bytes_ += receiver.credit.cost(bytes);
+  queued_bytes_ += bytes + Credit::kMessageBytes;
   receiver.queue.push_back(std::move(message));
   return {};
 }
@@ -131,13 +131,14 @@ Status Flow::take_limit(std::uint32_t from, std::uint64_t limit) {
   while (!receiver.queue.empty() && receiver.credit.allows(receiver.queue.front().bytes, receiver.queue.front().rows)) {
     Queued next = std::move(receiver.queue.front());
     receiver.queue.pop_front();
-    queued_bytes_ -= receiver.credit.cost(next.bytes);
+    queued_bytes_ -= next.bytes + Credit::kMessageBytes;
     PIF_TRY(transmit(from, std::move(next)));
   }
   return {};
 }
 
 bool Flow::is_settled() const {
+  PIF_ASSERT(is_rows(), channel_);  // of less than a part of other windows nobody is told
   return std::all_of(to_.begin(), to_.end(), [](const To& to) { return to.queue.empty() && to.credit.is_settled(); });
 }
 

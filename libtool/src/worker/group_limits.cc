@@ -64,7 +64,7 @@ std::optional<Place> place_of(const std::string& root, Version version, std::str
   auto group = group_of(root, version, controller);
   if (!mount || !group) return std::nullopt;
   // In a container a group of the host may be mounted, whose name there is no folder here.
-  if (mount->root != "/" && group->starts_with(mount->root)) group->erase(0, mount->root.size());
+  if (mount->root != "/" && (*group + '/').starts_with(mount->root + '/')) group->erase(0, mount->root.size());
   if (*group == "/" || group->find("..") != std::string::npos) group->clear();
   return Place{root + mount->mount_point, *group};
 }

@@ -13,7 +13,8 @@ namespace pif::tool {
 template <typename T>
 class LetterOrder {
  public:
-  static constexpr std::size_t kWaitingMax = 4096;  // more are lost: credit lets a sender have far fewer under way
+  // Of one sender. What comes beyond them is lost: credit lets a sender have far fewer under way.
+  static constexpr std::size_t kWaitingMax = 1u << 16;
 
   // number: from 1.
   void add(std::uint64_t number, T letter) {

@@ -19,7 +19,7 @@
 namespace pif::tool {
 namespace {
 
-constexpr std::size_t kPassedAtOnce = 8;  // descriptors in one letter: as many as a packet takes
+constexpr std::size_t kPassedAtOnce = 8;  // descriptors in one letter, as a packet takes, and of one worker in a step
 
 tl::unexpected<Error> unexpected_letter(const Letter& letter) {
   return fail(Code::kInternal, fmt::format("worker {} is at another step than this one", letter.from));
@@ -46,7 +46,7 @@ Result<Team> Team::join(Worker& worker, Duration patience) {
 Result<std::vector<std::string>> Team::all_gather(std::string value) {
   const std::uint32_t rank = worker_->rank(), width = worker_->width();
   const Tree tree(rank, width);
-  ValueStep step(*this, patience_);
+  ValueStep step(*this, patience_, tree.neighbours());
   std::string list;
   append_value(list, rank, value);
   for (const std::uint32_t child : tree.children()) {
@@ -54,14 +54,14 @@ Result<std::vector<std::string>> Team::all_gather(std::string value) {
     if (const auto read = unpack_values(below, Tree(child, width), width); !read)
       return sent_wrong(child, read.error());
     list += below;
+    if (list.size() > INT_MAX)
+      return fail(Code::kTooLarge, fmt::format("all workers together gave {} bytes and more; at most {} are possible",
+                                               list.size(), INT_MAX));
   }
   if (tree.parent()) {
     PIF_TRY(step.send(*tree.parent(), list));
     PIF_TRY_VALUE(list, step.receive(*tree.parent()));
   }
-  if (list.size() > INT_MAX)
-    return fail(Code::kTooLarge,
-                fmt::format("all workers together gave {} bytes; at most {} are possible", list.size(), INT_MAX));
   for (const std::uint32_t child : tree.children()) PIF_TRY(step.send(child, list));
   PIF_TRY(step.finish());
   auto all = unpack_values(list, Tree(0, width), width);
@@ -124,7 +124,7 @@ Status Team::pass(std::uint32_t to, std::span<const std::uint32_t> owners, const
 }
 
 // Until all of them have passed what they have.
-Status Team::take_passed(std::span<const std::uint32_t> from, std::vector<Handles>& all) {
+Status Team::take_passed(std::span<const std::uint32_t> from, bool may_bring_others, std::vector<Handles>& all) {
   std::vector<bool> is_over(worker_->width(), true);
   for (const std::uint32_t rank : from) is_over[rank] = false;
   for (std::size_t missing = from.size(); missing > 0;) {
@@ -137,7 +137,9 @@ Status Team::take_passed(std::span<const std::uint32_t> from, std::vector<Handle
                                                      pass.owners_size()));
     for (std::size_t i = 0; i < letter->handles.size(); ++i) {
       const std::uint32_t owner = pass.owners(static_cast<int>(i));
-      if (owner >= all.size()) return sent_nonsense(letter->from, fmt::format("a descriptor of worker {}", owner));
+      const bool is_its = owner == letter->from || (may_bring_others && owner < all.size());
+      if (!is_its || all[owner].size() == kPassedAtOnce)
+        return sent_nonsense(letter->from, fmt::format("a descriptor of worker {}", owner));
       all[owner].push_back(std::move(letter->handles[i]));
     }
     is_over[letter->from] = pass.is_last();
@@ -166,10 +168,10 @@ Result<std::vector<Team::Handles>> Team::pass_to_all(Handles own, bool only_near
     all[rank] = std::move(own);
     PIF_TRY(pass(first, std::array{rank}, all));
     all[rank].clear();  // it comes back
-    PIF_TRY(take_passed(std::array{first}, all));
+    PIF_TRY(take_passed(std::array{first}, true, all));
     return all;
   }
-  PIF_TRY(take_passed(std::span(near).subspan(1), all));
+  PIF_TRY(take_passed(std::span(near).subspan(1), false, all));
   all[rank] = std::move(own);
   for (const std::uint32_t other : std::span(near).subspan(1)) PIF_TRY(pass(other, near, all));
   return all;
@@ -259,10 +261,12 @@ Result<std::vector<std::unique_ptr<Input>>> Team::share_input(Input& input) {
 }
 
 Status Team::in_turn(const std::function<Status(std::string& state)>& f) {
-  ValueStep step(*this, patience_);
+  std::vector<std::uint32_t> before;
+  if (worker_->rank() > 0) before.push_back(worker_->rank() - 1);
+  ValueStep step(*this, patience_, before);
   std::string state;
-  if (worker_->rank() > 0) {
-    PIF_TRY_VALUE(state, step.receive(worker_->rank() - 1));
+  if (!before.empty()) {
+    PIF_TRY_VALUE(state, step.receive(before.front()));
   }
   PIF_TRY(f(state));
   if (worker_->rank() + 1 == worker_->width()) return {};

@@ -1,6 +1,7 @@
 #include "worker/values.h"
 
 #include <algorithm>
+#include <climits>
 
 #include <fmt/format.h>
 
@@ -13,8 +14,10 @@ constexpr std::size_t kPartBytes = std::size_t{1} << 20;  // of a value, in one 
 
 }  // namespace
 
-ValueStep::ValueStep(Team& team, Duration patience)
-    : talk_(team, patience), parts_(talk_, 0, {}, [this](const Channel<Part>::Item& item) { return take(item); }) {}
+ValueStep::ValueStep(Team& team, Duration patience, std::vector<std::uint32_t> senders)
+    : senders_(std::move(senders)),
+      talk_(team, patience),
+      parts_(talk_, 0, {}, [this](const Channel<Part>::Item& item) { return take(item); }) {}
 
 Status ValueStep::send(std::uint32_t to, std::string_view value) {
   const auto bytes = std::as_bytes(std::span(value));
@@ -28,8 +31,12 @@ Status ValueStep::send(std::uint32_t to, std::string_view value) {
 }
 
 Status ValueStep::take(const Channel<Part>::Item& item) {
+  if (std::find(senders_.begin(), senders_.end(), item.from) == senders_.end())
+    return fail(Code::kInvalid, "a value that nobody asked for");
   Value& value = values_[item.from];
   if (value.is_whole()) return fail(Code::kInvalid, "two values for one step");
+  if (item.head.size > INT_MAX || value.size.value_or(item.head.size) != item.head.size)
+    return fail(Code::kInvalid, fmt::format("a value of {} bytes", item.head.size));
   value.size = item.head.size;
   if (value.bytes.size() > *value.size || item.body.size() > *value.size - value.bytes.size())
     return fail(Code::kInvalid, fmt::format("more than the {} bytes that its value has", *value.size));

@@ -19,6 +19,11 @@ class Tree {
   std::optional<std::uint32_t> parent() const {
     return rank_ == 0 ? std::nullopt : std::optional<std::uint32_t>((rank_ - 1) / kFanOut);
   }
+  std::vector<std::uint32_t> neighbours() const {
+    std::vector<std::uint32_t> ranks = children();
+    if (parent()) ranks.push_back(*parent());
+    return ranks;
+  }
   std::vector<std::uint32_t> children() const {
     std::vector<std::uint32_t> ranks;
     for (std::uint64_t rank = std::uint64_t{rank_} * kFanOut + 1; ranks.size() < kFanOut && rank < width_; ++rank)
@@ -43,8 +48,8 @@ class Tree {
 
 class ValueStep {
  public:
-  // Begins a step of the team, which outlives it.
-  ValueStep(Team& team, Duration patience);
+  // Begins a step of the team, which outlives it. senders: ranks of those that send something to this worker.
+  ValueStep(Team& team, Duration patience, std::vector<std::uint32_t> senders);
   [[nodiscard]] Status send(std::uint32_t to, std::string_view value);
   // What that worker sends, when all of it is there.
   Result<std::string> receive(std::uint32_t from);
@@ -63,6 +68,7 @@ class ValueStep {
   };
   [[nodiscard]] Status take(const Channel<Part>::Item& item);
 
+  std::vector<std::uint32_t> senders_;
   Talk talk_;
   std::map<std::uint32_t, Value> values_;  // by rank
   Channel<Part> parts_;

@@ -8,7 +8,10 @@
 namespace pif::sort {
 namespace {
 
-constexpr std::size_t kBatchBytes = 4u << 20;  // of records, merged and written at once
+// Of records, and of where they come from, that all threads of a worker have made and not written yet; a batch of one
+// thread has room for some even where there are many threads.
+constexpr std::size_t kMadeBytes = 8u << 20;
+constexpr std::size_t kBatchBytesMin = 256u << 10;
 
 }  // namespace
 
@@ -29,7 +32,8 @@ ShareMerge::ShareMerge(tool::Worker& worker, const KeyMaker& maker, const tool::
     const PositionRange range{begins(i), i + 1 == threads ? share.end : begins(i + 1)};
     if (range.begin < range.end) parts_.push_back(std::make_unique<Part>(maker, input.layout(), runs_, range));
   }
-  const std::size_t room = std::max<std::size_t>(1, kBatchBytes / output.format().record_length);
+  const std::size_t bytes = std::max(kMadeBytes / 2 / std::max<std::size_t>(parts_.size(), 1), kBatchBytesMin);
+  const std::size_t room = std::max<std::size_t>(1, bytes / (output.format().record_length + sizeof(Pick)));
   for (const auto& part : parts_) {
     const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(room, part->left.end - part->left.begin));
     for (OutputBatch& batch : part->batches) batch.make_room(most, output.format().record_length);

@@ -45,13 +45,14 @@ Status FigureMerge::end_everywhere() {
 }
 
 Status FigureMerge::take(const tool::Channel<Word>::Item& item) {
+  const auto is_known = [this](std::uint32_t rank) { return reads(own(), rank) || reads(other(), rank); };
   const Token* const token = std::get_if<Token>(&item.head);
+  if (!is_known(item.from) || over_) return does_not_fit("a word");
   if (token == nullptr) {
     over_ = true;
     return {};
   }
-  const bool is_known = reads(own(), token->source) || reads(other(), token->source);
-  if (arrived_ || !is_known || token->number > all_records()) return does_not_fit("a step");
+  if (arrived_ || !is_known(token->source) || token->number > all_records()) return does_not_fit("a token");
   ++counts_.hops;
   arrived_ = {*token, std::string(reinterpret_cast<const char*>(item.body.data()), item.body.size())};
   return {};

@@ -15,8 +15,8 @@
 //
 // All workers begin a talk, open the same channels, and end it. Messages are taken in until(), go_on() and end() only,
 // so that none comes before its channel is open. Nobody waits for ever: kTimeout when all others were silent for the
-// talk's patience. Errors of a talk: that; kCorrupt names a worker that sent what cannot be; what a channel's function
-// says. After an error the talk is of no more use. Not thread-safe.
+// talk's patience, in end() for the team's. Errors of a talk: that; kCorrupt names a worker that sent what cannot be;
+// what a channel's function says. After an error the talk is of no more use. Not thread-safe.
 #pragma once
 
 #include <deque>
@@ -179,9 +179,9 @@ class Channel {
 
   // Valid as long as the channel.
   const Credit& credit(std::uint32_t to) const { return flow_.credit(to); }
-  // Of bodies that wait for credit.
+  // Of messages that wait for credit: their bodies, and Credit::kMessageBytes for each.
   std::uint64_t queued_bytes() const { return flow_.queued_bytes(); }
-  // Nothing waits for credit, and all receivers are done with what was sent.
+  // Of kRows: nothing waits for credit, and all receivers are done with what was sent.
   bool is_settled() const { return flow_.is_settled(); }
 
   // At the receiver. kRows: it is done with the rows below, of all senders. ChannelOptions::is_kept: with so many more

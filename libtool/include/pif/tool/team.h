@@ -76,7 +76,8 @@ class Team {
   // unless only_near: not all are on this machine.
   Result<std::vector<Handles>> pass_to_all(Handles own, bool only_near);
   [[nodiscard]] Status pass(std::uint32_t to, std::span<const std::uint32_t> owners, const std::vector<Handles>& all);
-  [[nodiscard]] Status take_passed(std::span<const std::uint32_t> from, std::vector<Handles>& all);
+  [[nodiscard]] Status take_passed(std::span<const std::uint32_t> from, bool may_bring_others,
+                                   std::vector<Handles>& all);
 
   Worker* worker_;
   Mail* mail_;
