@@ -74,6 +74,23 @@ TEST_CASE("what is beyond the credit waits, and comes in order") {
   }
 }
 
+TEST_CASE("any number of short messages may be sent to one who does not listen, and they wait") {
+  Fixture fixture([](tool::Worker& worker) -> Status {
+    PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
+    tool::Talk talk(team);
+    std::uint32_t come = 0;
+    Words words(talk, 1, {}, [&](const Words::Item& item) -> Status {
+      return item.head.number == come++ ? Status() : fail(Code::kInternal, "out of order");
+    });
+    if (worker.rank() == 1) {
+      for (std::uint32_t i = 0; i < 10'000; ++i) PIF_TRY(words.send(0, {i}));
+    }
+    if (worker.rank() == 0) PIF_TRY(talk.until([&] { return come == 10'000; }));
+    return talk.end();
+  });
+  CHECK(fixture.run_tool() == "");
+}
+
 TEST_CASE("a message longer than the window goes, when nothing else is under way") {
   Fixture fixture(
       [](tool::Worker& worker) { return flood(worker, 3, 5000, small_window(tool::Credit::Unit::kBytes, 1000)); });
@@ -170,6 +187,8 @@ TEST_CASE("a worker that says nonsense on a channel ends the job, by a name") {
        [](job::Mail& m, net::Buffer&) {
          return m.has_grant() && m.grant().channel() == 1 && (m.mutable_grant()->set_limit(1), true);
        }},
+      {"letters taken that were not sent", "that it took 99 letters of",
+       [&](job::Mail& m, net::Buffer&) { return is_word(m) && (m.mutable_taken()->set_letters(99), true); }},
       {"descriptors", "something that is not of this step",
        [&](job::Mail& m, net::Buffer&) { return is_word(m) && (m.mutable_pass(), true); }},
   };

@@ -70,22 +70,6 @@ TEST_CASE("of rows, those of the window may go, and of unequal ones a share of b
   CHECK(lines.allows(200, {2, 3}));
 }
 
-TEST_CASE("only so many messages are under way, however short, but what comes before all of them always goes") {
-  Credit rows(Unit::kRows, 5000, 5000);
-  for (Row row = 100; row < 100 + Credit::kMessagesMax; ++row) {
-    REQUIRE(rows.allows(0, {row, row + 1}));
-    rows.use(0, {row, row + 1});
-  }
-  CHECK(!rows.allows(0, {2000, 2001}));
-  CHECK(rows.allows(1u << 30, {99, 3000}));
-  CHECK(rows.settle(101));
-  CHECK(rows.allows(0, {2000, 2001}));
-  Credit words(Unit::kBytes, 4u << 20);
-  std::uint64_t count = 0;
-  for (; words.allows(0); ++count) words.use(0);
-  CHECK(count == 1024);
-}
-
 TEST_CASE("words about credit may come late and twice, but not of what there is not") {
   Credit rows(Unit::kRows, 10, 100);
   CHECK(rows.settle(50));

@@ -12,12 +12,15 @@ namespace pif::tool {
 namespace {
 
 constexpr int kTakesPerTurn = 64;
+constexpr std::uint64_t kLettersMax = 1024;              // of a line, under way
+constexpr std::uint64_t kLettersTold = kLettersMax / 4;  // taken before that is told
 
 }  // namespace
 
 // ---- a talk ---------------------------------------------------------------------------------------------------------
 
-Talk::Talk(Team& team, Duration patience) : team_(team), patience_(patience), flows_(std::make_shared<Flows>()) {
+Talk::Talk(Team& team, Duration patience)
+    : team_(team), patience_(patience), flows_(std::make_shared<Flows>()), lines_(team.worker_->width()) {
   team_.mail_->next_step();
 }
 
@@ -27,7 +30,41 @@ Result<Flow*> Talk::flow(std::uint32_t from, std::uint32_t channel) const {
   return sent_nonsense(from, fmt::format("something on channel {}, which it has no part in", channel));
 }
 
+Status Talk::post(std::uint32_t to, job::Mail mail, net::Buffer body) {
+  Line& line = lines_[to];
+  if (!line.queue.empty() || line.sent - line.sent_taken >= kLettersMax) {
+    line.queue.emplace_back(std::make_shared<job::Mail>(std::move(mail)), std::move(body));
+    return {};
+  }
+  ++line.sent;
+  return team_.mail_->send(to, std::move(mail), std::move(body));
+}
+
+Status Talk::count_taken(std::uint32_t from) {
+  Line& line = lines_[from];
+  if (++line.taken - line.told < kLettersTold) return {};
+  line.told = line.taken;
+  job::Mail mail;
+  mail.mutable_taken()->set_letters(line.taken);
+  return team_.mail_->send(from, std::move(mail));
+}
+
+Status Talk::take_taken(std::uint32_t from, std::uint64_t letters) {
+  Line& line = lines_[from];
+  if (letters > line.sent) return sent_nonsense(from, fmt::format("that it took {} letters of {}", letters, line.sent));
+  line.sent_taken = std::max(line.sent_taken, letters);
+  while (!line.queue.empty() && line.sent - line.sent_taken < kLettersMax) {
+    auto [mail, body] = std::move(line.queue.front());
+    line.queue.pop_front();
+    ++line.sent;
+    PIF_TRY(team_.mail_->send(from, std::move(*mail), std::move(body)));
+  }
+  return {};
+}
+
 Status Talk::take(Letter letter) {
+  if (letter.mail.has_taken()) return take_taken(letter.from, letter.mail.taken().letters());
+  PIF_TRY(count_taken(letter.from));
   if (letter.mail.has_item()) {
     PIF_TRY_VALUE(Flow* const to, flow(letter.from, letter.mail.item().channel()));
     return to->take(letter.from, letter.mail.item().head(), std::move(letter.body));
@@ -72,12 +109,19 @@ Status Talk::tell_all() {
   return {};
 }
 
+bool Talk::has_queued() const {
+  return std::any_of(flows_->begin(), flows_->end(), [](const auto& flow) { return flow.second->queued_bytes_ > 0; }) ||
+         std::any_of(lines_.begin(), lines_.end(), [](const Line& line) { return !line.queue.empty(); });
+}
+
+Status Talk::flush() {
+  return until([this] { return !has_queued(); });
+}
+
 Status Talk::end() {
-  PIF_TRY(until([this] {
-    return std::all_of(flows_->begin(), flows_->end(),
-                       [](const auto& flow) { return flow.second->queued_bytes_ == 0; });
-  }));
+  PIF_TRY(flush());
   PIF_TRY(tell_all());
+  PIF_TRY(flush());
   return team_.barrier();
 }
 
@@ -120,7 +164,7 @@ Status Flow::transmit(std::uint32_t to, Queued message) {
   job::Mail mail;
   mail.mutable_item()->set_channel(channel_);
   mail.mutable_item()->set_head(std::move(message.head));
-  return talk_.team_.mail_->send(to, std::move(mail), std::move(message.body));
+  return talk_.post(to, std::move(mail), std::move(message.body));
 }
 
 Status Flow::take_limit(std::uint32_t from, std::uint64_t limit) {
@@ -181,7 +225,7 @@ Status Flow::tell(std::uint32_t from) {
   job::Mail mail;
   mail.mutable_grant()->set_channel(channel_);
   mail.mutable_grant()->set_limit(limit);
-  return talk_.team_.mail_->send(from, std::move(mail));
+  return talk_.post(from, std::move(mail));
 }
 
 // Who waits for rows must know of the last one.

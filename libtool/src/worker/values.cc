@@ -49,9 +49,7 @@ Result<std::string> ValueStep::receive(std::uint32_t from) {
   return std::move(values_[from].bytes);
 }
 
-Status ValueStep::finish() {
-  return talk_.until([this] { return parts_.queued_bytes() == 0; });
-}
+Status ValueStep::finish() { return talk_.flush(); }
 
 void append_value(std::string& list, std::uint32_t rank, std::string_view value) {
   const std::uint64_t numbers[] = {rank, value.size()};

@@ -34,6 +34,10 @@
 #include "pif/tool/head.h"
 #include "pif/tool/message.h"
 
+namespace pif::job {
+class Mail;
+}
+
 namespace pif::tool {
 
 class Flow;
@@ -56,6 +60,8 @@ class Talk {
     while (!holds()) PIF_TRY(go_on(true));
     return {};
   }
+  // Returns when nothing waits to be sent.
+  [[nodiscard]] Status flush();
   // Sends what still waits. Returns when all workers have come here, so that nothing is sent to one who has left.
   [[nodiscard]] Status end();
 
@@ -66,6 +72,17 @@ class Talk {
     std::string head;
     net::Buffer body;
   };
+  // Between this worker and another one. Short letters take room, too, and the transport has room for some thousands
+  // for a peer: so many are under way, of all channels, and others wait here, in their order.
+  struct Line {
+    std::uint64_t sent = 0, sent_taken = 0;  // to it, and what it said it took
+    std::uint64_t taken = 0, told = 0;       // from it, and what this worker said
+    std::deque<std::pair<std::shared_ptr<job::Mail>, net::Buffer>> queue;
+  };
+  bool has_queued() const;
+  [[nodiscard]] Status post(std::uint32_t to, job::Mail mail, net::Buffer body = {});
+  [[nodiscard]] Status count_taken(std::uint32_t from);
+  [[nodiscard]] Status take_taken(std::uint32_t from, std::uint64_t letters);
   [[nodiscard]] Status take(Letter letter);
   [[nodiscard]] Result<bool> take_one(Time deadline);
   [[nodiscard]] Status tell_all();
@@ -75,6 +92,7 @@ class Talk {
   Duration patience_;
   using Flows = std::map<std::uint32_t, Flow*>;  // by channel
   std::shared_ptr<Flows> flows_;                 // the channels', too: whichever goes first
+  std::vector<Line> lines_;                      // by rank
   std::deque<Own> own_;                          // to this worker itself
 };
 

@@ -17,10 +17,7 @@ class Credit {
   // What is counted. Rows are not added up: a message takes what is below the end of its last row, and the limit is a
   // row.
   enum class Unit : std::uint8_t { kMessages, kBytes, kRows };
-  // Short messages take room, too, and the transport keeps some thousands for a peer, of all channels. So a message
-  // counts so much besides its body; and of rows so many messages may be under way.
-  static constexpr std::uint64_t kMessageBytes = 4096;
-  static constexpr std::uint64_t kMessagesMax = 1024;
+  static constexpr std::uint64_t kMessageBytes = 64;  // that a message counts besides its body
   // The part of a window that a receiver lets add up before it tells that it is done with it. When less than that is
   // under way a message of any length may go, so that no sender waits for what is not told.
   static constexpr std::uint64_t told_part(std::uint64_t window) { return std::max<std::uint64_t>(window / 4, 1); }
@@ -28,8 +25,8 @@ class Credit {
   // None: nothing is allowed.
   Credit() = default;
   // window: the limit at the beginning. rows: of kRows, how many the receiver has in all. share: of kRows, if the rows'
-  // lengths differ, bytes that may be under way. A message goes beyond the share and kMessagesMax if all that is under
-  // way ends behind its first row: the receiver waits for it.
+  // lengths differ, bytes that may be under way. A message goes beyond the share if all that is under way ends behind
+  // its first row: the receiver waits for it.
   Credit(Unit unit, std::uint64_t window, std::uint64_t rows = 0, std::uint64_t share = UINT64_MAX)
       : unit_(unit), window_(window), rows_(rows), share_(share) {}
 
@@ -41,15 +38,13 @@ class Credit {
   // among them.
   bool allows(std::uint64_t bytes, Range rows = {}) const {
     if (unit_ == Unit::kRows)
-      return rows.end <= limit() && (under_way_.empty() || rows.begin < under_way_.begin()->first ||
-                                     (bytes <= free_bytes() && messages_ < kMessagesMax));
+      return rows.end <= limit() &&
+             (under_way_.empty() || rows.begin < under_way_.begin()->first || bytes <= free_bytes());
     return fits(used_ - settled_, cost(bytes), window_);
   }
   // Of kRows: rows below it may go; bytes that may go besides those under way; whether nothing is.
   Row limit() const { return settled_ > UINT64_MAX - window_ ? UINT64_MAX : settled_ + window_; }
-  std::uint64_t free_bytes() const {
-    return messages_ < kMessagesMax ? share_ - std::min(share_, bytes_under_way_) : 0;
-  }
+  std::uint64_t free_bytes() const { return share_ - std::min(share_, bytes_under_way_); }
   bool has_none_under_way() const { return under_way_.empty(); }
 
   // That message went.
@@ -60,21 +55,17 @@ class Credit {
       return;
     }
     used_ = std::max(used_, rows.end);
-    Messages& under_way = under_way_[rows.end - 1];
-    under_way.bytes += bytes;
-    ++under_way.count;
+    if (share_ == UINT64_MAX) return;
+    under_way_[rows.end - 1] += bytes;
     bytes_under_way_ += bytes;
-    ++messages_;
   }
   // The receiver is done with so much of it, rows: with those below. Less than before changes nothing; false: that much
   // there never was.
   [[nodiscard]] bool settle(std::uint64_t settled) {
     if (settled > (unit_ == Unit::kRows ? rows_ : used_)) return false;
     settled_ = std::max(settled_, settled);
-    for (; !under_way_.empty() && under_way_.begin()->first < settled_; under_way_.erase(under_way_.begin())) {
-      bytes_under_way_ -= under_way_.begin()->second.bytes;
-      messages_ -= under_way_.begin()->second.count;
-    }
+    for (; !under_way_.empty() && under_way_.begin()->first < settled_; under_way_.erase(under_way_.begin()))
+      bytes_under_way_ -= under_way_.begin()->second;
     return true;
   }
   // The receiver is done with all that went.
@@ -88,15 +79,12 @@ class Credit {
   std::uint64_t cost(std::uint64_t bytes) const { return unit_ == Unit::kMessages ? 1 : bytes + kMessageBytes; }
 
  private:
-  struct Messages {
-    std::uint64_t bytes = 0, count = 0;
-  };
   Unit unit_ = Unit::kRows;
   std::uint64_t window_ = 0, rows_ = 0, share_ = 0;
-  std::uint64_t used_ = 0;                            // of kRows: the end of the last row that went
-  std::uint64_t settled_ = 0;                         // the limit, less the window
-  std::map<Row, Messages> under_way_;                 // of rows, by last row
-  std::uint64_t bytes_under_way_ = 0, messages_ = 0;  // in it
+  std::uint64_t used_ = 0;                  // of kRows: the end of the last row that went
+  std::uint64_t settled_ = 0;               // the limit, less the window
+  std::map<Row, std::uint64_t> under_way_;  // bytes, by last row, where they count
+  std::uint64_t bytes_under_way_ = 0;
 };
 
 }  // namespace pif::tool
