@@ -211,7 +211,7 @@ TEST_CASE("a worker that sends past its credit ends the job, by a name") {
   Fixture fixture([](tool::Worker& worker) -> Status {
     PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
     tool::Talk talk(team);
-    tool::ChannelOptions options = small_window(tool::Credit::Unit::kBytes, 12'000);
+    tool::ChannelOptions options = small_window(tool::Credit::Unit::kBytes, 1000);
     options.is_kept = true;
     std::uint32_t come = 0;
     Words words(talk, 1, options, [&](const Words::Item&) -> Status { return ++come, Status(); });

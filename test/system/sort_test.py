@@ -134,6 +134,14 @@ def long_lines_among_short_ones_are_sorted_by_every_merge():
         check(FS.ok("cat", "/sorted") == b"".join(sorted(lines)), f"{merge} {memory}")
 
 
+def records_are_sorted_by_a_token_for_each():
+    records = [os.urandom(16) for _ in range(8000)]  # many more than letters that may be under way
+    FS.ok("put", "-q", "--record-length", "16", "-", "/each", data=b"".join(records))
+    done = sort("--merge", "token", "--token-batch", "0", "/each", "/sorted")
+    check(done.returncode == 0, f"{done}")
+    check(FS.ok("cat", "/sorted") == b"".join(sorted(records)), "sorted")
+
+
 def long_keys_are_sorted_over_the_network():
     rnd = random.Random(8)
     lines = [
@@ -204,6 +212,7 @@ def run_all():
                 what_does_not_fit_into_memory_is_sorted_by_every_merge,
                 any_number_of_threads_sorts_to_the_same_bytes,
                 long_lines_among_short_ones_are_sorted_by_every_merge,
+                records_are_sorted_by_a_token_for_each,
                 long_keys_are_sorted_over_the_network,
                 what_a_sort_will_take_is_predicted_and_reported,
                 a_file_is_sorted_onto_itself,
