@@ -47,10 +47,11 @@ class TokenSort::ToPart final : public Outlet {
         own_(own),
         rows_(talk, channel, options(worker.width(), records),
               [this](tool::Channel<Rows>::Item item) { return take(std::move(item)); }),
-        sender_(width(), shape.record_length > 0, shape.block_records, [this](std::uint64_t number) {
-          const Cell cell = placement().locate(number);
-          return tool::NumberedPlace{cell.lfs, cell.row};
-        }) {
+        sender_(width(), shape.record_length > 0, shape.block_records,
+                [placement = placement()](std::uint64_t number) {  // for each record
+                  const Cell cell = placement.locate(number);
+                  return tool::NumberedPlace{cell.lfs, cell.row};
+                }) {
     for (std::uint32_t to = 0; to < width(); ++to)
       sender_.open(to, rows_.credit(ranks_[to]),
                    memories_.empty() ? std::span<std::byte>() : memories_[ranks_[to]].space());
