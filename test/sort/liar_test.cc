@@ -77,8 +77,11 @@ const std::vector<Way> kWays = {
     {.merge = MergeKind::kToken},
     {.merge = MergeKind::kToken, .source = "/lines"},
     {.merge = MergeKind::kToken, .apart = true},
+    {.merge = MergeKind::kToken, .unique = true},
     {.merge = MergeKind::kToken, .token_batch = 0},
+    {.merge = MergeKind::kToken, .token_batch = 0, .apart = true, .unique = true},
     {.merge = MergeKind::kPipelined},
+    {.merge = MergeKind::kPipelined, .unique = true, .source = "/lines"},
     {.merge = MergeKind::kPipelined, .apart = true, .source = "/lines"},
     {.merge = MergeKind::kPipelined, .token_batch = 0, .apart = true},
 };
@@ -141,6 +144,7 @@ struct Lie {
 constexpr std::uint64_t kFar = std::uint64_t{1} << 62;
 const Way kToken = {.merge = MergeKind::kToken};
 const Way kTokenByMessage = {.merge = MergeKind::kPipelined, .apart = true, .source = "/lines"};
+const Way kUniqueToken = {.merge = MergeKind::kToken, .unique = true};
 const Way kFigure = {.merge = MergeKind::kToken, .token_batch = 0};
 const Way kFarSplit = {.apart = true};
 
@@ -158,7 +162,13 @@ const std::vector<Lie> kLies = {
     {"a token from a worker that is none", kToken, PIF_LIE(Batched::Token, f.holder = 77)},
     {"a token of another block that is none", kToken, PIF_LIE(Batched::Token, f.other_block = kFar)},
     {"a token of records that are none", kToken, PIF_LIE(Batched::Token, f.other_from = 17)},
-    {"a token with a number beyond all", kToken, PIF_LIE(Batched::Token, f.number = UINT64_MAX)},
+    {"a token with a number beyond all", kToken, PIF_LIE(Batched::Token, f.taken = UINT64_MAX)},
+    {"a token that dropped more than it took", kUniqueToken, PIF_LIE(Batched::Token, f.dropped = f.taken + 1)},
+    {"a token that drops where all are wanted", kToken, PIF_LIE(Batched::Token, f.dropped = 1)},
+    {"a token of a side that goes on, and is said to be over", kToken, PIF_LIE(Batched::Token, f.other_block = 13)},
+    {"a last key that is longer than the token", kUniqueToken, PIF_LIE(Batched::Token, f.last_bytes = UINT64_MAX)},
+    {"a last key where none counts", kToken, PIF_LIE(Batched::Token, f.last_bytes = 8)},
+    {"a part of a token that is empty", kToken, PIF_LIE(Batched::Token, (w = MoreOfToken(), body = net::Buffer()))},
     {"a token with keys cut off", kToken, PIF_LIE(Batched::Token, body = first_of(body, body.size() - 1))},
     {"a token without keys", kToken, PIF_LIE(Batched::Token, body = net::Buffer())},
     {"numbers of records that are none", kToken, PIF_LIE(Batched::Place, f.first = kFar)},

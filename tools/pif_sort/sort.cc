@@ -36,9 +36,6 @@ Result<Task> prepare(tool::Controller& controller, const SortOptions& wanted) {
                             task.source, format.record_length));
   }
   if (wanted.check) return task;
-  if (wanted.unique && wanted.merge != MergeKind::kSplit) {
-    return fail(Code::kUnsupported, "-u is done by the split merge only: leave --merge away");
-  }
   PIF_TRY_VALUE(task.target, tool::pif_path(wanted.target));
   const std::uint64_t memory = wanted.memory != 0 ? wanted.memory : tool::spare_memory();
   const std::uint64_t times = wanted.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs

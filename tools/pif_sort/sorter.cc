@@ -6,6 +6,7 @@
 
 #include "messages.h"
 #include "pif/base/assert.h"
+#include "runs/kept_share.h"
 #include "runs/merge.h"
 #include "runs/output.h"
 #include "runs/run.h"
@@ -76,12 +77,10 @@ class Sorter {
   [[nodiscard]] Status take_tails(const std::string& own);
   [[nodiscard]] Result<std::vector<std::uint64_t>> records_by_rank() const;
   [[nodiscard]] Result<PositionRange> count_share(std::uint64_t count);
-  [[nodiscard]] Status append_kept(PositionRange share, Appender& appender);
   [[nodiscard]] Status append_share(LfsIndex lfs, PositionRange share, std::string& state, component::Tail& tail);
   template <typename F>
   [[nodiscard]] Status for_each_pick(const F& f);
   std::uint64_t share_begin(std::uint32_t rank, std::uint64_t alignment) const;
-  std::optional<Pick> last_before(const std::vector<std::size_t>& cut);
 
   tool::Worker& worker_;
   const SortOptions& options_;
@@ -94,8 +93,8 @@ class Sorter {
   std::vector<RunView> views_;
   std::vector<component::Files> files_;
   std::uint64_t records_ = 0;
-  std::vector<Pick> kept_;  // this worker's share, where there is memory for it
-  FileLength put_out_;      // by this worker
+  std::optional<KeptShare> kept_;  // this worker's share, where there is memory for it
+  FileLength put_out_;             // by this worker
   Outcome outcome_;
   Time begun_;  // the present phase
 };
@@ -190,32 +189,12 @@ Status Sorter::put_out_parallel() {
   return take_tails(tails);
 }
 
-// The record just before a cut.
-std::optional<Pick> Sorter::last_before(const std::vector<std::size_t>& cut) {
-  std::optional<Pick> last;
-  for (std::uint32_t run = 0; run < views_.size(); ++run) {
-    if (cut[run] == 0) continue;
-    const Pick pick{run, static_cast<std::uint32_t>(cut[run] - 1)};
-    if (!last || order_.less(views_[last->run], last->index, views_[run], pick.index)) last = pick;
-  }
-  return last;
-}
-
 // f(pick) for all of this worker's share in order, without those that a -u drops.
 template <typename F>
 Status Sorter::for_each_pick(const F& f) {
-  const std::uint64_t begin = share_begin(worker_.rank(), 1), end = share_begin(worker_.rank() + 1, 1);
-  std::vector<std::size_t> from = cut_at(views_, begin, order_);
-  std::optional<Pick> last = last_before(from);
-  Merger merge(views_, std::move(from), cut_at(views_, end, order_), order_);
-  for (; !merge.is_done(); merge.advance()) {
-    const Pick pick = merge.peek();
-    const bool again = options_.unique && last &&
-                       order_.compare_keys(views_[last->run], last->index, views_[pick.run], pick.index) == 0;
-    if (again) continue;
-    PIF_TRY(f(pick));
-    last = pick;
-  }
+  ShareWalk walk(maker_, input_.layout(), views_, share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1),
+                 options_.unique);
+  while (const auto pick = walk.next()) PIF_TRY(f(*pick));
   return {};
 }
 
@@ -237,11 +216,16 @@ Result<PositionRange> Sorter::count_share(std::uint64_t count) {
 // While one worker appends to one component, the next one may append to the component before it. Where memory is short,
 // the share is merged again for each component rather than kept.
 Status Sorter::put_out_in_turn() {
-  PIF_TRY(for_each_pick([&](Pick pick) -> Status {
-    if (options_.memory == 0) kept_.push_back(pick);
-    ++put_out_.records;
-    return {};
-  }));
+  if (options_.memory == 0) {
+    kept_.emplace(worker_, maker_, input_.layout(), views_);
+    PIF_TRY(kept_->find({share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1)}, options_.unique));
+    put_out_.records = kept_->picks().size();
+  } else {
+    PIF_TRY(for_each_pick([&](Pick) -> Status {
+      ++put_out_.records;
+      return {};
+    }));
+  }
   PIF_TRY_VALUE(const PositionRange share, count_share(put_out_.records));
   std::vector<component::Tail> tails;
   for (LfsIndex lfs = 0; lfs < files_.size(); ++lfs) {
@@ -252,18 +236,6 @@ Status Sorter::put_out_in_turn() {
     }));
   }
   return take_tails(pack_tails(tails));
-}
-
-Status Sorter::append_kept(PositionRange share, Appender& appender) {
-  const std::uint64_t ahead = kAhead * output_.layout().width();
-  while (appender.wanted() < share.end) {
-    PIF_ASSERT(appender.wanted() >= share.begin, appender.wanted(), share.begin);
-    const std::uint64_t at = appender.wanted() - share.begin;
-    if (at + 2 * ahead < kept_.size()) views_[kept_[at + 2 * ahead].run].fetch_place(kept_[at + 2 * ahead].index);
-    if (at + ahead < kept_.size()) views_[kept_[at + ahead].run].fetch(kept_[at + ahead].index);
-    PIF_TRY(appender.offer(appender.wanted(), views_[kept_[at].run].record(kept_[at].index)));
-  }
-  return {};
 }
 
 // state: the component's end, as the worker before this one has left it; empty for the first one.
@@ -279,7 +251,7 @@ Status Sorter::append_share(LfsIndex lfs, PositionRange share, std::string& stat
   Appender appender(output_, lfs, tail, files_[lfs]);
   std::uint64_t position = share.begin;
   if (options_.memory == 0) {
-    PIF_TRY(append_kept(share, appender));
+    PIF_TRY(appender.append(share.begin, kept_->picks(), views_, worker_.threads()));
   } else {
     PIF_TRY(for_each_pick([&](Pick pick) { return appender.offer(position++, views_[pick.run].record(pick.index)); }));
   }
@@ -298,6 +270,8 @@ TokenOptions Sorter::token_options(const Lengths& lengths) const {
   token.figure = options_.token_batch == 0;
   token.in_memory = options_.memory == 0;
   token.share_memory = worker_.shares_machine();
+  token.unique = options_.unique;
+  token.key_bytes = lengths.longest();
   const std::uint64_t record =
       std::max<std::uint64_t>(input_.file_length().bytes / std::max<std::uint64_t>(input_.file_length().records, 1), 1);
   const std::uint64_t most = std::min<std::uint64_t>(kBlockBytes / record, KeyList::fit(lengths, kBodyBytesMax));

@@ -36,6 +36,7 @@ Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& ou
                                           const Options& options) {
   const WindowSize window = WindowSize::of(output.format(), options.window_bytes, worker.width());
   PIF_TRY_VALUE(auto flow, RowFlow::open(worker, team, output, file_length, window, options.share_memory));
+  if (options.has_open_end) flow->leave_open();
   flow->populate();
   return OrderedOutput(
       std::make_unique<Impl>(team, output, std::move(flow), std::max<std::uint64_t>(window.rows / 4, 1)));
@@ -54,6 +55,8 @@ void OrderedOutput::flush() { impl_->sender.flush(); }
 std::uint64_t OrderedOutput::queued_bytes() const { return impl_->sender.queued_bytes(); }
 bool OrderedOutput::has_room() const { return queued_bytes() < kQueuedBytesMax; }
 bool OrderedOutput::is_done() const { return impl_->sender.is_empty() && impl_->flow->is_written(); }
+
+Status OrderedOutput::end(std::uint64_t records) { return impl_->flow->end(records); }
 
 Result<bool> OrderedOutput::step() {
   return impl_->sender.step([this](RowMessage message) { return impl_->flow->send(std::move(message)); });

@@ -48,6 +48,11 @@ void RowFlow::join(Talk& talk, std::vector<std::uint32_t> senders) {
   channel_.emplace(talk, 0, std::move(options), [this](Channel<Rows>::Item item) { return take(std::move(item)); });
 }
 
+Status RowFlow::end(std::uint64_t records) {
+  PIF_ASSERT(records <= records_, records, records_);
+  return receiver_ ? receiver_->end(output_.layout().rows(output_.index(), records)) : Status();
+}
+
 std::span<std::byte> RowFlow::memory(LfsIndex to) const {
   return windows_.empty() ? std::span<std::byte>() : windows_[ranks_[to]].bytes();
 }

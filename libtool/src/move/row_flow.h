@@ -19,6 +19,12 @@ class RowFlow {
   static Result<std::unique_ptr<RowFlow>> open(Worker& worker, Team& team, Output& output,
                                                const FileLength& file_length, const WindowSize& window,
                                                bool share_memory);
+  // file_length is the most that the output may have: end() says what it has.
+  void leave_open() {
+    if (receiver_) receiver_->leave_open();
+  }
+  // kInvalid: rows beyond that have come.
+  [[nodiscard]] Status end(std::uint64_t records);
   // Opens the channel. senders: ranks of those that have rows for this worker; none: all workers. The talk outlives it.
   void join(Talk& talk, std::vector<std::uint32_t> senders = {});
 

@@ -33,6 +33,28 @@ std::uint64_t RowReceiver::rows_in(Row first) const {
   return first < rows_ ? std::min(window_.piece, rows_ - first) : 0;
 }
 
+// What the pieces of the window lack gets less by the rows that there are not.
+Status RowReceiver::end(Row rows) {
+  const Row window_end = std::min(settled_ + window_.rows, rows_);
+  if (!is_open_ || rows < settled_ || rows > rows_)
+    return fail(Code::kInvalid,
+                fmt::format("{}: an end at row {}, where {} are written", output_.file().path, rows, settled_));
+  const auto too_many = [&] {
+    return fail(Code::kInvalid, fmt::format("{}: rows from {} on, behind the last one", output_.file().path, rows));
+  };
+  for (Row row = rows; row < window_end && !slots_.empty(); ++row)
+    if (slots_[row % slots_.size()].body) return too_many();
+  for (Row first = settled_; first < window_end && !missing_.empty(); first += window_.piece) {
+    std::uint64_t& missing = missing_[first % window_.rows / window_.piece];
+    const std::uint64_t there = rows > first ? std::min(window_.piece, rows - first) : 0;
+    if (missing < rows_in(first) - there) return too_many();
+    missing -= rows_in(first) - there;
+  }
+  rows_ = rows;
+  is_open_ = false;
+  return advance();
+}
+
 Status RowReceiver::not_asked_for(const RowMessage& message) const {
   return fail(Code::kInvalid,
               fmt::format("{}: rows from {} (count {}, stride {}) do not fit the window that starts at row {}",

@@ -82,8 +82,13 @@ class RowReceiver {
   [[nodiscard]] Status accept(RowMessage message);
   // Writes what it can; also needed once before the first message.
   [[nodiscard]] Status advance();
+  // The length is the most that the file may have: end() says how many rows there are. Records of one length all have
+  // it then.
+  void leave_open() { is_open_ = true; }
+  // kInvalid: rows beyond these have come.
+  [[nodiscard]] Status end(Row rows);
   Row settled() const { return settled_; }
-  bool is_done() const { return settled_ == rows_; }
+  bool is_done() const { return settled_ == rows_ && !is_open_; }
 
  private:
   struct Slot {
@@ -106,6 +111,7 @@ class RowReceiver {
   Output& output_;
   WindowSize window_;
   Row rows_ = 0;
+  bool is_open_ = false;
   std::uint32_t last_bytes_ = 0;  // of row rows_ - 1, fixed records
   Row settled_ = 0;
   SharedMemory ring_;                   // fixed: the window's rows

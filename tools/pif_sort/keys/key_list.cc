@@ -17,6 +17,12 @@ void KeyList::add(std::string_view key, std::uint64_t number) {
   add(std::string_view(reinterpret_cast<const char*>(&big_endian), sizeof big_endian));
 }
 
+bool KeyList::are_at_least(std::size_t bytes) const {
+  for (std::size_t i = 0; i < size(); ++i)
+    if ((*this)[i].size() < bytes) return false;
+  return true;
+}
+
 void KeyList::clear() {
   bytes_.clear();
   ends_.assign(1, 0);

@@ -25,6 +25,7 @@ class KeyList {
   // The number after the key's bytes, the most significant first.
   void add(std::string_view key, std::uint64_t number);
   void clear();
+  bool are_at_least(std::size_t bytes) const;  // long, each
   // Those from `from` on. Unpacking fails if they do not fill the body.
   net::Buffer pack(std::size_t from) const;
   static std::optional<KeyList> unpack(std::span<const std::byte> body);

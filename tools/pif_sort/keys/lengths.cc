@@ -34,6 +34,12 @@ std::uint64_t Lengths::fit(std::uint64_t bytes, std::uint64_t overhead) const {
   return UINT64_MAX;
 }
 
+std::uint64_t Lengths::longest() const {
+  std::uint64_t longest = 0;
+  for (const Class& each : classes_) longest = std::max(longest, each.longest);
+  return longest;
+}
+
 void Lengths::pack(message::RunSizes& out) const {
   for (const Class& each : classes_) {
     message::RunSizes::LengthClass& one = *out.add_lengths();

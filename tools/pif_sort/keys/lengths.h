@@ -16,6 +16,7 @@ class Lengths {
   void add(const Lengths& others);
   // How many have no more than `bytes` together, `overhead` more for each, whichever they are.
   std::uint64_t fit(std::uint64_t bytes, std::uint64_t overhead) const;
+  std::uint64_t longest() const;
 
   void pack(message::RunSizes& out) const;
   // Nothing if there are more classes than lengths have.

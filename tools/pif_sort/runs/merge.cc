@@ -88,4 +88,36 @@ void Merger::advance() {
   }
 }
 
+ShareWalk::ShareWalk(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs,
+                     std::uint64_t begin, std::uint64_t end, bool unique)
+    : runs_(runs),
+      unique_(unique),
+      order_(maker, layout),
+      last_(unique ? last_before(cut_at(runs, begin, order_)) : std::nullopt),
+      merge_(runs, cut_at(runs, begin, order_), cut_at(runs, end, order_), order_) {}
+
+// The record just before a cut.
+std::optional<Pick> ShareWalk::last_before(const std::vector<std::size_t>& cut) {
+  std::optional<Pick> last;
+  for (std::uint32_t run = 0; run < runs_.size(); ++run) {
+    if (cut[run] == 0) continue;
+    const Pick pick{run, static_cast<std::uint32_t>(cut[run] - 1)};
+    if (!last || order_.less(runs_[last->run], last->index, runs_[run], pick.index)) last = pick;
+  }
+  return last;
+}
+
+std::optional<Pick> ShareWalk::next() {
+  for (; !merge_.is_done(); merge_.advance()) {
+    const Pick pick = merge_.peek();
+    const bool is_again =
+        unique_ && last_ && order_.compare_keys(runs_[last_->run], last_->index, runs_[pick.run], pick.index) == 0;
+    if (is_again) continue;
+    last_ = pick;
+    merge_.advance();
+    return pick;
+  }
+  return std::nullopt;
+}
+
 }  // namespace pif::sort

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,6 +43,25 @@ class Merger {
   std::uint32_t leaves_ = 1;           // a power of two
   std::vector<std::uint32_t> losers_;  // by inner node, from 1
   std::uint32_t winner_ = 0;
+};
+
+// The records at positions [begin, end) of the result, in order; with `unique` without those that have the key of the
+// record before them, also of the one before `begin`. Allocates only where it is made and where keys are long.
+class ShareWalk {
+ public:
+  // All outlive it.
+  ShareWalk(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs, std::uint64_t begin,
+            std::uint64_t end, bool unique);
+  std::optional<Pick> next();
+
+ private:
+  std::optional<Pick> last_before(const std::vector<std::size_t>& cut);
+
+  std::span<const RunView> runs_;
+  bool unique_;
+  Order order_;
+  std::optional<Pick> last_;
+  Merger merge_;
 };
 
 }  // namespace pif::sort

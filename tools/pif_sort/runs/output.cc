@@ -4,15 +4,26 @@
 #include <cstring>
 
 #include "pif/base/assert.h"
+#include "pif/tool/parallel.h"
 #include "runs/tails.h"
 
 namespace pif::sort {
 namespace {
 
-constexpr std::size_t kAppendBytes = 1u << 20;  // gathered before they are written
+constexpr std::size_t kAppendBytes = 4u << 20;  // gathered before they are written
 constexpr std::size_t kAppendRows = 1u << 16;   // the same
 
+constexpr std::size_t kPartRows = 1024;  // fewer are not worth a thread
+
 Bytes record_of(std::span<const RunView> runs, Pick pick) { return runs[pick.run].record(pick.index); }
+
+// f(from, to) for parts of [0, count), on so many threads.
+template <typename F>
+void in_parts(unsigned threads, std::size_t count, const F& f) {
+  const std::size_t parts = std::clamp<std::size_t>(count / kPartRows, 1, threads);
+  tool::for_each_part(threads, parts,
+                      [&](std::size_t i) { f(count / parts * i, i + 1 == parts ? count : count / parts * (i + 1)); });
+}
 
 }  // namespace
 
@@ -112,6 +123,52 @@ Status Appender::offer(std::uint64_t position, Bytes record) {
   offered_bytes_ += size;
   next_ = layout_.record_at({lfs_, ++row_});
   return bytes_.size() >= kAppendBytes || lengths_.size() >= kAppendRows ? flush() : Status();
+}
+
+Status Appender::append(std::uint64_t first, std::span<const Pick> picks, std::span<const RunView> runs,
+                        unsigned threads) {
+  PIF_ASSERT(row_ >= layout_.rows(lfs_, first) && lengths_.empty(), row_, first, lengths_.size());
+  const Row end = layout_.rows(lfs_, first + picks.size());
+  std::vector<Bytes> records;
+  while (row_ < end) {
+    records.resize(std::min<std::uint64_t>(end - row_, kAppendRows));
+    const auto pick_of = [&](std::size_t i) { return picks[layout_.record_at({lfs_, row_ + i}) - first]; };
+    in_parts(threads, records.size(), [&](std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) {
+        if (i + kAhead < to) runs[pick_of(i + kAhead).run].fetch_place(pick_of(i + kAhead).index);
+        records[i] = record_of(runs, pick_of(i));
+      }
+    });
+    for (std::span<const Bytes> rest = records; !rest.empty();) {
+      PIF_TRY_VALUE(const std::size_t count, append_some(rest, threads));
+      rest = rest.subspan(count);
+    }
+  }
+  return {};
+}
+
+// As many as are worth a write, one at least.
+Result<std::size_t> Appender::append_some(std::span<const Bytes> records, unsigned threads) {
+  std::vector<std::uint64_t> ends;
+  std::uint64_t bytes = 0;
+  for (const Bytes record : records) {
+    const std::size_t size = record_.size(record);
+    if (!ends.empty() && bytes + size > kAppendBytes) break;
+    lengths_.push_back(static_cast<std::uint32_t>(size));
+    ends.push_back(bytes += size);
+  }
+  bytes_.resize(bytes);
+  in_parts(threads, ends.size(), [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      if (i + kAhead < to) fetch(records[i + kAhead]);
+      record_.copy(records[i], bytes_.data() + (ends[i] - lengths_[i]));
+    }
+  });
+  offered_bytes_ += bytes;
+  row_ += ends.size();
+  next_ = layout_.record_at({lfs_, row_});
+  PIF_TRY(flush());
+  return ends.size();
 }
 
 Result<component::Tail> Appender::finish(std::uint64_t end) {

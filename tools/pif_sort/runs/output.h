@@ -80,16 +80,18 @@ class Appender {
  public:
   // tail: where the component ends. output and files outlive it.
   Appender(const tool::Output& output, LfsIndex lfs, const component::Tail& tail, component::Files& files);
-  // The next position that belongs here.
-  std::uint64_t wanted() const { return next_; }
   std::uint64_t bytes() const { return offered_bytes_; }  // of records
   // The record at that position; positions rise. One that belongs elsewhere is passed over.
   [[nodiscard]] Status offer(std::uint64_t position, Bytes record);
+  // All records from position `first` on at once, on so many threads.
+  [[nodiscard]] Status append(std::uint64_t first, std::span<const Pick> picks, std::span<const RunView> runs,
+                              unsigned threads);
   // All positions below `end` were offered, by whomever.
   [[nodiscard]] Result<component::Tail> finish(std::uint64_t end);
 
  private:
   [[nodiscard]] Status flush();
+  [[nodiscard]] Result<std::size_t> append_some(std::span<const Bytes> records, unsigned threads);
 
   const parity::Layout& layout_;
   LfsIndex lfs_;

@@ -9,6 +9,40 @@ constexpr std::size_t kNumberedMax = 8;  // row blocks of records that wait to b
 
 }  // namespace
 
+// What is taken from the block here (x records) and from the keys of the other side (z), and its numbers.
+class BatchedMerge::Hop {
+ public:
+  Hop(const KeyList& mine, const KeyList& theirs, bool unique, std::string_view last)
+      : mine_(mine), theirs_(theirs), unique_(unique), last_(last) {
+    own_at.reserve(mine.size());
+    other_at.reserve(theirs.size());
+  }
+
+  // Always the smaller, until one side ends.
+  void merge() {
+    while (x < mine_.size() && z < theirs_.size()) before(mine_[x], theirs_[z]) ? take_own() : take_other();
+  }
+  void take_own() { number(mine_[x++], own_at); }
+  void take_other() { number(theirs_[z++], other_at); }
+  std::string_view last() const { return last_; }  // key of the result's last record, with unique
+
+  std::size_t x = 0, z = 0;
+  std::uint32_t kept = 0;
+  std::vector<std::uint32_t> own_at, other_at;  // distances of the numbers
+
+ private:
+  void number(std::string_view key, std::vector<std::uint32_t>& distances) {
+    if (unique_ && is_same(last_, key)) return distances.push_back(kDropped);
+    if (unique_) last_ = key;
+    distances.push_back(kept++);
+  }
+
+  const KeyList& mine_;
+  const KeyList& theirs_;
+  const bool unique_;
+  std::string_view last_;
+};
+
 BatchedMerge::BatchedMerge(tool::Talk& talk, std::uint32_t channel, Clock& clock, MergeShape shape, unsigned side,
                            std::uint32_t index, Part& part, Outlet& outlet)
     : Merge(clock, std::move(shape), side, index, part, outlet),
@@ -17,15 +51,26 @@ BatchedMerge::BatchedMerge(tool::Talk& talk, std::uint32_t channel, Clock& clock
       }) {}
 
 Status BatchedMerge::start() {
-  if (own().records == 0) return send_rest(other(), 0, 0);
-  if (other().records == 0) return send_rest(own(), 0, 0);
+  if (own().records == 0 || other().records == 0) {
+    if (shape_.unique) return start_unique();
+    return own().records == 0 ? send_rest(other(), 0, 0) : send_rest(own(), 0, 0);
+  }
   PIF_TRY_VALUE(const Block* const block, load(0));
-  return send_token(reader(other(), 0), {0, own().ranks[0], 0, 0, 0}, block->keys.pack(0));
+  return send_token(reader(other(), 0), {0, own().ranks[0], 0, 0, 0, 0, 0}, {}, block->keys.pack(0));
 }
 
-Status BatchedMerge::send_token(std::uint32_t rank, const Token& token, net::Buffer keys) {
-  PIF_TRY(fits_a_message(keys));
-  return words_.send(rank, token, std::move(keys));
+// One side is over from the first.
+Status BatchedMerge::start_unique() {
+  const SideShape& there = own().records == 0 ? other() : own();
+  return send_token(reader(there, 0), {0, own().ranks[index_], 0, 0, 0, 0, 0}, {}, KeyList().pack(0));
+}
+
+Status BatchedMerge::send_token(std::uint32_t rank, Token token, std::string_view last, net::Buffer keys) {
+  token.last_bytes = last.size();
+  PIF_TRY_VALUE(net::Buffer body, send_ahead(body_of(last, std::move(keys)), [&](net::Buffer part) {
+                  return words_.send(rank, MoreOfToken(), std::move(part));
+                }));
+  return words_.send(rank, token, std::move(body));
 }
 
 Status BatchedMerge::send_rest(const SideShape& side, std::uint64_t first, std::uint64_t number) {
@@ -34,23 +79,33 @@ Status BatchedMerge::send_rest(const SideShape& side, std::uint64_t first, std::
 }
 
 // Every block gets the token once, in their order.
-Status BatchedMerge::take(const Token& token, std::span<const std::byte> body) {
-  const bool blocks_fit =
-      is_own(token.block) && can_load(token.block) && token.other_block < blocks(other()) && !arrived_ && !rest_;
-  if (!blocks_fit || token.holder != reader(other(), token.other_block)) return does_not_fit("a token");
-  auto keys = KeyList::unpack(body);
-  const std::uint64_t other_size = block_size(other(), token.other_block);
-  const bool keys_fit = keys && token.other_from < other_size && keys->size() == other_size - token.other_from;
-  const std::uint64_t before = (token.block + token.other_block) * shape_.block_records + token.other_from;
-  if (!keys_fit || token.number != before) return does_not_fit("a token's keys");
+Status BatchedMerge::take(const Token& token, std::span<const std::byte> last_part) {
+  const bool over = shape_.unique && token.other_block == blocks(other());  // the other side
+  const bool other_fits =
+      over ? token.other_from == 0
+           : token.other_block < blocks(other()) && token.holder == reader(other(), token.other_block);
+  if (!is_own(token.block) || !can_load(token.block) || !other_fits || arrived_ || rest_)
+    return does_not_fit("a token");
+  const auto body = whole_body(last_part);
+  const std::string_view all(reinterpret_cast<const char*>(body.data()), body.size());
+  const bool last_fits =
+      token.last_bytes <= body.size() && (token.last_bytes == 0 || (shape_.unique && token.last_bytes >= kNumberBytes));
+  auto keys = last_fits ? KeyList::unpack(std::span(body).subspan(token.last_bytes)) : std::nullopt;
+  const std::uint64_t other_size = over ? 0 : block_size(other(), token.other_block);
+  const bool keys_fit = keys && (over || token.other_from < other_size) &&
+                        keys->size() == other_size - token.other_from && keys->are_at_least(kNumberBytes);
+  const std::uint64_t m = shape_.block_records;
+  const std::uint64_t taken = token.block * m + (over ? other().records : token.other_block * m + token.other_from);
+  const bool counts_fit = token.taken == taken && token.dropped <= (shape_.unique ? taken : 0);
+  if (!keys_fit || !counts_fit) return does_not_fit("a token's keys");
   ++counts_.hops;
-  arrived_ = Arrived{token, std::move(*keys)};
+  arrived_ = Arrived{token, std::string(all.substr(0, token.last_bytes)), std::move(*keys)};
   return {};
 }
 
 Status BatchedMerge::take(const Rest& rest, std::span<const std::byte> nothing) {
-  const bool fits =
-      nothing.empty() && !rest_ && rest.first <= own().records && rest.number == rest.first + other().records;
+  const bool fits = nothing.empty() && !rest_ && !shape_.unique && rest.first <= own().records &&
+                    rest.number == rest.first + other().records;
   if (!fits) return does_not_fit("the rest");
   const Placement placement(static_cast<std::uint32_t>(own().ranks.size()));
   const Row before = placement.rows(index_, rest.first / shape_.block_records);  // own blocks
@@ -80,7 +135,10 @@ Status BatchedMerge::ship_numbered() {
   const Numbered next = std::move(numbered_.front());
   numbered_.pop_front();
   PIF_TRY_VALUE(Block* const block, load(next.block));
-  for (std::size_t i = 0; i < next.distances.size(); ++i) ship(*block, next.from + i, next.number + next.distances[i]);
+  for (std::size_t i = 0; i < next.distances.size(); ++i) {
+    const std::uint32_t distance = next.distances[i];
+    distance == kDropped ? drop(*block) : ship(*block, next.from + i, next.number + distance);
+  }
   shipped(next.block);
   return {};
 }
@@ -89,48 +147,71 @@ Status BatchedMerge::merge(const Arrived& arrived) {
   const Time begin = clock_.now();
   const Token& token = arrived.token;
   PIF_TRY_VALUE(const Block* const block, load(token.block));
-  const KeyList& mine = block->keys;
-  const KeyList& theirs = arrived.keys;
-  std::size_t x = 0, z = 0;
-  std::vector<std::uint32_t> own_at, other_at;  // distances of the numbers
-  own_at.reserve(mine.size());
-  other_at.reserve(theirs.size());
-  while (x < mine.size() && z < theirs.size()) {
-    const auto distance = static_cast<std::uint32_t>(x + z);
-    if (before(mine[x], theirs[z])) {
-      own_at.push_back(distance);
-      ++x;
-    } else {
-      other_at.push_back(distance);
-      ++z;
-    }
-  }
-  PIF_TRY(pass_on(arrived, *block, x, z));
+  Hop hop(block->keys, arrived.keys, shape_.unique, arrived.last);
+  hop.merge();
+  PIF_TRY(shape_.unique ? pass_on_unique(arrived, *block, hop) : pass_on(arrived, *block, hop));
   counts_.acted += clock_.now() - begin;
-  if (z > 0) {
-    net::Buffer distances(other_at.size() * sizeof(std::uint32_t));
-    pack_numbers(std::span(std::as_const(other_at)), distances.data());
+  if (hop.z > 0) {
+    net::Buffer distances(hop.other_at.size() * sizeof(std::uint32_t));
+    pack_numbers(std::span(std::as_const(hop.other_at)), distances.data());
     const std::uint64_t first = token.other_block * shape_.block_records + token.other_from;
-    PIF_TRY(words_.send(token.holder, Place{first, z, token.number}, std::move(distances)));
+    PIF_TRY(words_.send(token.holder, Place{first, hop.z, token.number()}, std::move(distances)));
   }
-  if (x > 0) numbered_.push_back({token.block, 0, token.number, std::move(own_at)});
+  if (hop.x > 0) numbered_.push_back({token.block, 0, token.number(), std::move(hop.own_at)});
   return {};
 }
 
-Status BatchedMerge::pass_on(const Arrived& arrived, const Block& block, std::size_t x, std::size_t z) {
+Status BatchedMerge::pass_on(const Arrived& arrived, const Block& block, const Hop& hop) {
   const Token& token = arrived.token;
-  const std::uint64_t number = token.number + x + z, m = shape_.block_records;
-  if (x == block.size()) {
+  const std::uint64_t taken = token.taken + hop.x + hop.z, m = shape_.block_records;
+  if (hop.x == block.size()) {
     if (token.block + 1 == blocks(own()))
-      return send_rest(other(), token.other_block * m + token.other_from + z, number);
+      return send_rest(other(), token.other_block * m + token.other_from + hop.z, taken);
     return send_token(reader(own(), token.block + 1),
-                      {token.block + 1, token.holder, token.other_block, token.other_from + z, number},
-                      arrived.keys.pack(z));
+                      {token.block + 1, token.holder, token.other_block, token.other_from + hop.z, taken, 0, 0}, {},
+                      arrived.keys.pack(hop.z));
   }
-  if (token.other_block + 1 == blocks(other())) return send_rest(own(), token.block * m + x, number);
+  if (token.other_block + 1 == blocks(other())) return send_rest(own(), token.block * m + hop.x, taken);
   ++counts_.crossings;
   return send_token(reader(other(), token.other_block + 1),
-                    {token.other_block + 1, own().ranks[index_], token.block, x, number}, block.keys.pack(x));
+                    {token.other_block + 1, own().ranks[index_], token.block, hop.x, taken, 0, 0}, {},
+                    block.keys.pack(hop.x));
+}
+
+// The token comes to every block, so that each record is compared with the one before it.
+Status BatchedMerge::pass_on_unique(const Arrived& arrived, const Block& block, Hop& hop) {
+  const Token& token = arrived.token;
+  const bool own_goes_on = token.block + 1 < blocks(own());
+  const bool other_goes_on = token.other_block + 1 < blocks(other());
+  while (!own_goes_on && hop.x == block.size() && hop.z < arrived.keys.size()) hop.take_other();
+  while (!other_goes_on && hop.z == arrived.keys.size() && hop.x < block.size()) hop.take_own();
+  const std::uint64_t taken = token.taken + hop.x + hop.z;
+  const std::uint64_t dropped = token.dropped + hop.x + hop.z - hop.kept;
+  if (hop.x == block.size() && own_goes_on) {
+    const bool is_left = hop.z < arrived.keys.size();
+    const Token next = {token.block + 1,
+                        token.holder,
+                        is_left ? token.other_block : blocks(other()),
+                        is_left ? token.other_from + hop.z : 0,
+                        taken,
+                        dropped,
+                        0};
+    return send_token(reader(own(), next.block), next, hop.last(), arrived.keys.pack(hop.z));
+  }
+  if (hop.z == arrived.keys.size() && other_goes_on) {
+    ++counts_.crossings;
+    const bool is_left = hop.x < block.size();
+    const Token next = {token.other_block + 1,
+                        own().ranks[index_],
+                        is_left ? token.block : blocks(own()),
+                        is_left ? hop.x : 0,
+                        taken,
+                        dropped,
+                        0};
+    return send_token(reader(other(), next.block), next, hop.last(), block.keys.pack(hop.x));
+  }
+  result_ = taken - dropped;
+  return {};
 }
 
 // They are of a block that is here, because its keys went out with a token. Numbers rise: each record has its own.
@@ -142,11 +223,14 @@ Status BatchedMerge::take(const Place& place, std::span<const std::byte> body) {
                     place.count <= numbered->size() - at && place.number <= all_records();
   if (!fits) return does_not_fit("numbers of records");
   std::vector<std::uint32_t> distances(numbers->size());
+  std::uint64_t next = 0;  // the lowest that may come
   for (std::size_t i = 0; i < distances.size(); ++i) {
     distances[i] = (*numbers)[i];
-    if (i > 0 && distances[i] <= distances[i - 1]) return does_not_fit("numbers that do not rise");
+    if (distances[i] == kDropped && shape_.unique) continue;
+    if (distances[i] < next) return does_not_fit("numbers that do not rise");
+    next = std::uint64_t{distances[i]} + 1;
   }
-  if (distances.back() >= all_records() - place.number) return does_not_fit("a number beyond the last record");
+  if (next > all_records() - place.number) return does_not_fit("a number beyond the last record");
   numbered_.push_back({block, at, place.number, std::move(distances)});
   return {};
 }

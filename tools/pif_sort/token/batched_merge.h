@@ -9,6 +9,9 @@
 //   then, off the critical path: the numbers of the other side's taken records go to their reader; the own ones are
 //   shipped
 //
+// With unique, the token also carries the key of the last record of the result, and goes on where one side is over: a
+// block of the rest is merged with nothing.
+//
 // Every block gets the token once.
 #pragma once
 
@@ -30,15 +33,20 @@ class BatchedMerge final : public Merge {
   // For a block of the receiver. The keys of what is unwritten of the other side's block are in the body.
   struct Token {
     std::uint64_t block = 0;
-    std::uint32_t holder = 0;  // rank of the reader of the other side's block
-    std::uint64_t other_block = 0;
-    std::uint64_t other_from = 0;  // its first record whose key is in the body
-    std::uint64_t number = 0;      // of the next record of the result
+    std::uint32_t holder = 0;       // rank of the reader of the other side's block
+    std::uint64_t other_block = 0;  // as many as there are: that side is over
+    std::uint64_t other_from = 0;   // its first record whose key is in the body
+    std::uint64_t taken = 0;        // records, from both sides
+    std::uint64_t dropped = 0;      // of these
+    std::uint64_t last_bytes = 0;   // of the body, in front: the key of the last record of the result
+    std::uint64_t number() const { return taken - dropped; }  // of the next record of the result
     static auto members(auto& self) {
-      return std::tie(self.block, self.holder, self.other_block, self.other_from, self.number);
+      return std::tie(self.block, self.holder, self.other_block, self.other_from, self.taken, self.dropped,
+                      self.last_bytes);
     }
   };
-  // Numbers of records of the receiver: their distances from `number` are in the body, 32 bits each.
+  // Numbers of records of the receiver: their distances from `number` are in the body, 32 bits each; kDropped stands
+  // for a record that has none.
   struct Place {
     std::uint64_t first = 0;  // record of the receiver's side
     std::uint64_t count = 0;
@@ -51,13 +59,16 @@ class BatchedMerge final : public Merge {
     std::uint64_t number = 0;
     static auto members(auto& self) { return std::tie(self.first, self.number); }
   };
-  using Word = std::variant<Token, Place, Rest>;
+  using Word = std::variant<Token, Place, Rest, MoreOfToken>;
+  static constexpr std::uint32_t kDropped = UINT32_MAX;
 
  private:
   struct Arrived {
     Token token;
+    std::string last;
     KeyList keys;
   };
+  class Hop;
   struct Numbered {  // records of a block that have numbers and wait to be shipped
     std::uint64_t block = 0;
     std::size_t from = 0;
@@ -72,12 +83,15 @@ class BatchedMerge final : public Merge {
   [[nodiscard]] Status start() override;
   [[nodiscard]] Result<bool> go_on() override;
   [[nodiscard]] Status merge(const Arrived& arrived);
-  [[nodiscard]] Status pass_on(const Arrived& arrived, const Block& block, std::size_t x, std::size_t z);
-  [[nodiscard]] Status send_token(std::uint32_t rank, const Token& token, net::Buffer keys);
+  [[nodiscard]] Status pass_on(const Arrived& arrived, const Block& block, const Hop& hop);
+  [[nodiscard]] Status pass_on_unique(const Arrived& arrived, const Block& block, Hop& hop);
+  [[nodiscard]] Status send_token(std::uint32_t rank, Token token, std::string_view last, net::Buffer keys);
+  [[nodiscard]] Status start_unique();
   [[nodiscard]] Status send_rest(const SideShape& side, std::uint64_t first, std::uint64_t number);
   [[nodiscard]] Status take(const Token& token, std::span<const std::byte> keys);
   [[nodiscard]] Status take(const Place& place, std::span<const std::byte> distances);
   [[nodiscard]] Status take(const Rest& rest, std::span<const std::byte> nothing);
+  [[nodiscard]] Status take(const MoreOfToken&, std::span<const std::byte> part) { return take_ahead(part); }
   [[nodiscard]] Status ship_rest();
   [[nodiscard]] Status ship_numbered();
 

@@ -1,8 +1,8 @@
 #include "token/token_merge.h"
 
-#include <fmt/format.h>
+#include <cstring>
 
-#include "pif/base/limits.h"
+#include <fmt/format.h>
 
 namespace pif::sort {
 namespace {
@@ -26,11 +26,27 @@ tl::unexpected<Error> Merge::does_not_fit(std::string_view what) const {
   return fail(Code::kInvalid, fmt::format("{} of merge {}, which does not fit", what, shape_.node));
 }
 
-Status Merge::fits_a_message(const net::Buffer& keys) {
-  if (keys.size() <= kBodyBytesMax) return {};
-  return fail(Code::kTooLarge,
-              fmt::format("a record's sort key takes {} bytes on its way, and a token carries {}: use --merge split",
-                          keys.size(), kBodyBytesMax));
+net::Buffer Merge::body_of(std::string_view last, net::Buffer keys) {
+  if (last.empty()) return keys;
+  net::Buffer body(last.size() + keys.size());
+  std::memcpy(body.data(), last.data(), last.size());
+  if (keys.size() > 0) std::memcpy(body.data() + last.size(), std::as_const(keys).data(), keys.size());
+  return body;
+}
+
+// Keys of several records fit into one message: there is one long key at most, and the one of the last record.
+Status Merge::take_ahead(std::span<const std::byte> part) {
+  if (part.empty() || ahead_.size() + part.size() > kBodyBytesMax + 2 * shape_.key_bytes)
+    return does_not_fit("a part of a token");
+  ahead_.insert(ahead_.end(), part.begin(), part.end());
+  return {};
+}
+
+std::vector<std::byte> Merge::whole_body(std::span<const std::byte> last_part) {
+  std::vector<std::byte> body = std::move(ahead_);
+  ahead_.clear();
+  body.insert(body.end(), last_part.begin(), last_part.end());
+  return body;
 }
 
 Result<Block*> Merge::load(std::uint64_t block) {
@@ -57,6 +73,11 @@ Result<bool> Merge::load_ahead() {
 
 void Merge::ship(Block& block, std::size_t i, std::uint64_t number) {
   outlet_.put(number, block.numbers[i], block.records[i]);
+  ++block.shipped;
+  ++shipped_;
+}
+
+void Merge::drop(Block& block) {
   ++block.shipped;
   ++shipped_;
 }

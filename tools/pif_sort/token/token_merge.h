@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "pif/base/clock.h"
+#include "pif/base/limits.h"
 #include "pif/base/placement.h"
 #include "token/subfile.h"
 
@@ -33,6 +36,13 @@ struct MergeShape {
   std::uint32_t node = 0;          // of the merge tree, in what is said
   std::array<SideShape, 2> sides;  // A, B
   std::uint64_t block_records = 1;
+  std::uint64_t key_bytes = 0;  // of the longest key
+  bool unique = false;          // of records with equal keys only the first gets into the result
+};
+
+// Before a token: the first bytes of its body, which is longer than a message's.
+struct MoreOfToken {
+  static auto members(auto&) { return std::tie(); }
 };
 
 struct MergeCounts {
@@ -58,6 +68,8 @@ class Merge {
   // All records of this worker's part have been shipped, and nobody will ask it for anything.
   virtual bool is_done() const { return shipped_ == own_records_; }
   const MergeCounts& counts() const { return counts_; }
+  // Records of the result, where records are dropped: at the worker that had the token last.
+  std::optional<std::uint64_t> result() const { return result_; }
 
  protected:
   [[nodiscard]] virtual Status start() = 0;
@@ -90,15 +102,32 @@ class Merge {
     return found == loaded_.end() ? nullptr : &found->second;
   }
   [[nodiscard]] Result<Block*> load(std::uint64_t block);
-  // Of keys that are to travel: kTooLarge if they cannot. It is a single one then, for blocks have so few records that
-  // the keys of several fit.
-  [[nodiscard]] static Status fits_a_message(const net::Buffer& keys);
+  // A token's body: the key of the last record of the result so far, if that counts, and what else the token carries.
+  static net::Buffer body_of(std::string_view last, net::Buffer keys);
+  // Of a body that is longer than a message's, all but the last part goes ahead, by more(part); that one comes back.
+  // Blocks have so few records that this is rare.
+  template <typename F>
+  [[nodiscard]] static Result<net::Buffer> send_ahead(net::Buffer body, const F& more) {
+    std::span<const std::byte> rest = std::as_const(body).span();
+    if (rest.size() <= kBodyBytesMax) return body;
+    for (; rest.size() > kBodyBytesMax; rest = rest.subspan(kBodyBytesMax))
+      PIF_TRY(more(net::Buffer::copy_of(rest.first(kBodyBytesMax))));
+    return net::Buffer::copy_of(rest);
+  }
+  // The other end of it. kInvalid: longer than a token's keys can be.
+  [[nodiscard]] Status take_ahead(std::span<const std::byte> part);
+  std::vector<std::byte> whole_body(std::span<const std::byte> last_part);
+  // Whether keys with their numbers are of equal records; of none of them, if there was none before.
+  static bool is_same(std::string_view last, std::string_view key) {
+    return !last.empty() && last.substr(0, last.size() - kNumberBytes) == key.substr(0, key.size() - kNumberBytes);
+  }
   // kInvalid: what another worker said of this merge.
   [[nodiscard]] tl::unexpected<Error> does_not_fit(std::string_view what) const;
   // The next block that a token may come for, while there is time. False: nothing was to be done.
   [[nodiscard]] Result<bool> load_ahead();
   // Record i of the block.
   void ship(Block& block, std::size_t i, std::uint64_t number);
+  void drop(Block& block);            // a record of it
   void shipped(std::uint64_t block);  // no more of it for now
   bool has_room() const;
 
@@ -109,14 +138,16 @@ class Merge {
   Part& part_;
   Outlet& outlet_;
   MergeCounts counts_;
+  std::optional<std::uint64_t> result_;
 
  private:
   std::map<std::uint64_t, Block> loaded_;  // by number in the sub-file
   std::vector<Block> spare_;               // memory for the next ones
   std::uint64_t next_load_;                // the first that was not loaded
   std::uint64_t own_records_ = 0;
-  std::uint64_t shipped_ = 0;
+  std::uint64_t shipped_ = 0;  // or dropped
   bool started_ = false;
+  std::vector<std::byte> ahead_;  // came before a token
 };
 
 }  // namespace pif::sort

@@ -196,7 +196,11 @@ Status TokenSort::add_merge(std::uint32_t node) {
 }
 
 MergeShape TokenSort::merge_shape(const TreeNode& at) const {
-  MergeShape shape{static_cast<std::uint32_t>(&at - tree_.data()), {}, options_.block_records};
+  MergeShape shape{static_cast<std::uint32_t>(&at - tree_.data()),
+                   {},
+                   options_.block_records,
+                   options_.key_bytes,
+                   options_.unique && at.depth == 0};
   if (at.is_leaf()) {
     shape.sides[0] = {ranks_of(at), records_of(at)};
     return shape;
@@ -204,6 +208,22 @@ MergeShape TokenSort::merge_shape(const TreeNode& at) const {
   for (const unsigned side : {0U, 1U})
     shape.sides[side] = {ranks_of(tree_[at.children[side]]), records_of(tree_[at.children[side]])};
   return shape;
+}
+
+void TokenSort::join_end(tool::Talk& talk) {
+  const auto channel = static_cast<std::uint32_t>(2 * tree_.size() + 1);  // behind those of the merges
+  end_.emplace(talk, channel, tool::ChannelOptions(), [this](const tool::Channel<ResultEnd>::Item& item) -> Status {
+    if (end_known_ || item.head.records > records_of(tree_[0])) return fail(Code::kInvalid, "an end of the output");
+    end_known_ = true;
+    return out_->end(item.head.records);
+  });
+}
+
+Status TokenSort::tell_end(const Merge& root) {
+  if (!end_ || end_told_ || !root.result()) return {};
+  end_told_ = true;
+  for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) PIF_TRY(end_->send(rank, {*root.result()}));
+  return {};
 }
 
 // Each merge has two channels: 0 is the output's.
@@ -229,8 +249,9 @@ Status TokenSort::open_output() {
   FileLength file_length;
   for (const std::uint64_t records : records_) file_length.records += records;
   file_length.bytes = file_length.records * output_.format().record_length;  // what counts of it, with fixed records
-  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, file_length,
-                                                    {.share_memory = options_.share_memory}));
+  PIF_TRY_VALUE(auto out,
+                tool::OrderedOutput::open(worker_, team_, output_, file_length,
+                                          {.share_memory = options_.share_memory, .has_open_end = options_.unique}));
   out_.emplace(std::move(out));
   return {};
 }
@@ -273,6 +294,7 @@ Status TokenSort::run(std::vector<RunView> runs, Order& order) {
 Status TokenSort::finish() {
   tool::Talk talk(team_);
   if (out_) out_->join(talk);
+  if (out_ && options_.unique) join_end(talk);
   for (Live& live : live_) join(live, talk);
   while (true) {
     PIF_TRY_VALUE(const bool moved, advance());
@@ -281,6 +303,7 @@ Status TokenSort::finish() {
     worker_.progress(shipped_.records, records_of(tree_[0]));
   }
   PIF_TRY(talk.end());
+  end_.reset();
   for (const Live& live : live_) {
     counts_.add(live.merge->counts());
     parts_.erase(live.child);
@@ -294,6 +317,7 @@ Result<bool> TokenSort::advance() {
   for (Live& live : live_) {
     PIF_TRY_VALUE(const bool merged, live.merge->advance());
     moved = moved || merged;
+    if (live.node == 0) PIF_TRY(tell_end(*live.merge));
     if (live.to_part != nullptr) {
       PIF_TRY_VALUE(const bool sent, live.to_part->step());
       moved = moved || sent;

@@ -27,7 +27,9 @@ struct TokenOptions {
   bool in_memory = false;    // there is room for sub-files
   bool pipelined = false;
   bool figure = false;  // figure 5.4: one record per hop
+  bool unique = false;
   std::uint64_t block_records = 4096;
+  std::uint64_t key_bytes = 0;  // of the longest key
 };
 
 class TokenSort {
@@ -65,6 +67,13 @@ class TokenSort {
   [[nodiscard]] Status finish();
   [[nodiscard]] Result<bool> advance();
   bool is_done() const;
+  // How many records the output has, from the worker that had the root's token last.
+  struct ResultEnd {
+    std::uint64_t records = 0;
+    static auto members(auto& self) { return std::tie(self.records); }
+  };
+  void join_end(tool::Talk& talk);
+  [[nodiscard]] Status tell_end(const Merge& root);
 
   tool::Worker& worker_;
   tool::Team& team_;
@@ -78,6 +87,8 @@ class TokenSort {
   std::map<std::uint32_t, std::unique_ptr<Part>> parts_;  // this worker's, of the tree's sub-files
   std::vector<Live> live_;
   std::optional<tool::OrderedOutput> out_;
+  std::optional<tool::Channel<ResultEnd>> end_;  // with unique, in the root's talk
+  bool end_told_ = false, end_known_ = false;
   MergeCounts counts_;
   FileLength shipped_;
 };

@@ -27,7 +27,8 @@ class OrderedOutput {
  public:
   struct Options {
     std::size_t window_bytes = 8u << 20;  // that this worker holds of its component's rows
-    bool share_memory = true;  // rows of fixed length go straight into windows of workers on the same machine
+    bool share_memory = true;   // rows of fixed length go straight into windows of workers on the same machine
+    bool has_open_end = false;  // file_length is the most that the output may have; end() says what it has
   };
   // Called by all workers; steps of the team. file_length: of the whole output. The three outlive it. kInternal: an LFS
   // of the output has no worker; else as Team::share().
@@ -47,13 +48,17 @@ class OrderedOutput {
   void flush();
   std::uint64_t queued_bytes() const;  // of records that wait for room at their destinations
 
+  // With an open end, by every worker, once the output's records are known and while the talk goes on. kInvalid: rows
+  // have come that would be beyond them.
+  [[nodiscard]] Status end(std::uint64_t records);
+
   // In a talk of the tool's: join it before anything is put; the talk's end is the output's. Its channel is 0.
   void join(Talk& talk);
   // Sends what there is room for; whether that was anything.
   [[nodiscard]] Result<bool> step();
   // Whether little enough waits that it is time to put more.
   bool has_room() const;
-  // This worker's component is written, and nothing that it has put still waits.
+  // This worker's component is written up to its end, and nothing that it has put still waits.
   bool is_done() const;
 
  private:
