@@ -26,7 +26,7 @@ enum class MergeKind : std::uint8_t {
 };
 inline constexpr std::array<std::pair<MergeKind, const char*>, 3> kMerges = {
     {{MergeKind::kSplit, "split"}, {MergeKind::kToken, "token"}, {MergeKind::kPipelined, "pipelined"}}};
-inline constexpr std::uint64_t kTokenBatch = 4096;  // records per block of a sub-file
+inline constexpr std::uint64_t kTokenBatch = 16384;  // records per block of a sub-file
 
 // What the user asked for.
 struct SortOptions : tool::OutputOptions {

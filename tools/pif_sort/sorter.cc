@@ -24,6 +24,7 @@ constexpr std::size_t kBlockBytes = 4u << 20;  // of a token's block, at most
 struct RunsOfAll {
   std::vector<std::uint64_t> records;  // by rank
   Lengths lengths;                     // as Runs has them, of all together
+  bool by_row = true;                  // as Runs, of all that have records
 };
 
 // records: that each worker has, by rank.
@@ -31,6 +32,7 @@ Result<RunsOfAll> gather(tool::Team& team, const Runs& own, std::vector<std::uin
   message::RunSizes sizes;
   sizes.set_records(std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0}));
   own.lengths.pack(sizes);
+  sizes.set_by_row(own.by_row || sizes.records() == 0);
   PIF_TRY_VALUE(const auto gathered, team.all_gather(sizes.SerializeAsString()));
   RunsOfAll all;
   all.records = std::move(records);
@@ -40,6 +42,7 @@ Result<RunsOfAll> gather(tool::Team& team, const Runs& own, std::vector<std::uin
     if (!lengths || each.records() != all.records[rank])
       return tool::sent_nonsense(rank, fmt::format("{} sorted records of {}", each.records(), all.records[rank]));
     all.lengths.add(*lengths);
+    all.by_row = all.by_row && each.by_row();
   }
   return all;
 }
@@ -68,6 +71,7 @@ class Sorter {
   [[nodiscard]] Status merge_split();
   [[nodiscard]] Status merge_far();
   TokenOptions token_options(const Lengths& lengths) const;
+  [[nodiscard]] Result<std::optional<InputRecords>> share_input(Runs& own, const RunsOfAll& all);
   [[nodiscard]] Status merge_by_token();
   [[nodiscard]] Status share_runs();
   [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
@@ -139,8 +143,7 @@ Status Sorter::share_runs() {
   PIF_TRY(share_area(own.ends, &Runs::ends));
   PIF_TRY(share_counts(own));
   for (const Runs& runs : runs_) {
-    // Records are picked from all of it, here and there: one call is cheaper than a page fault for every few.
-    if (runs.by_row) (void)runs.records.file.load(0, runs.records.file.size());
+    if (runs.by_row) runs.records.file.populate();  // records are picked from all of it
   }
   PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
   for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs) {
@@ -279,16 +282,38 @@ TokenOptions Sorter::token_options(const Lengths& lengths) const {
   return token;
 }
 
+// Where all workers see the whole input in memory, sub-files need not have its records.
+Result<std::optional<InputRecords>> Sorter::share_input(Runs& own, const RunsOfAll& all) {
+  const auto key = maker_.fixed_length();
+  const bool is_worth_it = key && 2 * *key <= input_.format().record_length;
+  if (!all.by_row || !worker_.shares_machine() || !is_worth_it) return std::nullopt;
+  PIF_TRY_VALUE(auto areas, share(team_, own.records, false));
+  PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
+  InputRecords records(input_.layout(), input_.format().record_length);
+  for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs) {
+    const std::uint64_t rows = input_.layout().rows(lfs, input_.file_length().records);
+    if (areas[ranks[lfs]].bytes().size() < rows * input_.format().record_length)
+      return tool::sent_nonsense(ranks[lfs], "a component that is shorter than its rows");
+    const Area& area = areas[ranks[lfs]];
+    area.file.populate();
+    records.add(std::move(areas[ranks[lfs]]));
+  }
+  return records;
+}
+
 Status Sorter::merge_by_token() {
-  PIF_TRY_VALUE(const Runs own, sort_runs());
+  PIF_TRY_VALUE(Runs own, sort_runs());
   PIF_TRY_VALUE(auto by_rank, records_by_rank());
   PIF_TRY_VALUE(const RunsOfAll all, gather(team_, own, std::move(by_rank)));
+  PIF_TRY_VALUE(const auto input_records, share_input(own, all));
   PIF_TRY_VALUE(auto ranks, worker_.ranks_on(input_));
   std::vector<std::uint64_t> records;
   for (const std::uint32_t rank : ranks) records.push_back(all.records[rank]);
   std::vector<RunView> views;
   if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
-  TokenSort sort(worker_, team_, token_options(all.lengths), maker_, output_, std::move(ranks), std::move(records));
+  TokenOptions token = token_options(all.lengths);
+  if (input_records) token.input = &*input_records;
+  TokenSort sort(worker_, team_, token, maker_, output_, std::move(ranks), std::move(records));
   PIF_TRY(sort.run(std::move(views), order_));
   outcome_.counts = sort.counts();
   put_out_ = sort.shipped();

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/assert.h"
+#include "worker/mapping.h"
 
 namespace pif::tool {
 namespace {
@@ -107,6 +108,8 @@ bool Scratch::load(std::uint64_t offset, std::uint64_t size) const {
   // A kernel that does not know the call loads pages when they are touched.
   return size == 0 || ::madvise(at, offset + size - from, MADV_POPULATE_READ) == 0 || errno != EFAULT;
 }
+
+void Scratch::populate() const { map_pages(mapped_); }
 
 Status Scratch::map(int protection) {
   PIF_ASSERT(mapped_.empty() && used_ == 0, size_, used_);

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/assert.h"
+#include "worker/mapping.h"
 
 namespace pif::tool {
 namespace {
@@ -55,7 +56,7 @@ Result<SharedMemory> SharedMemory::make(std::size_t bytes) {
   if (::ftruncate(memory.fd_.get(), static_cast<off_t>(bytes)) != 0) return failed("size it");
   if (::fcntl(memory.fd_.get(), F_ADD_SEALS, kSeals) != 0) return failed("seal it");
   PIF_TRY(memory.map(bytes));
-  memory.populate(0, bytes);
+  (void)::madvise(memory.bytes_.data(), bytes, MADV_POPULATE_WRITE);  // it is a hint
   return memory;
 }
 
@@ -72,9 +73,8 @@ Result<SharedMemory> SharedMemory::adopt(Handle handle, std::size_t bytes) {
 }
 
 void SharedMemory::populate(std::size_t offset, std::size_t bytes) const {
-  static const auto kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t begin = offset / kPage * kPage, end = std::min(offset + bytes, bytes_.size());
-  if (begin < end) (void)::madvise(bytes_.data() + begin, end - begin, MADV_POPULATE_WRITE);
+  const std::size_t end = std::min(offset + bytes, bytes_.size());
+  if (offset < end) map_pages(bytes_.subspan(offset, end - offset));
 }
 
 Result<Handle> SharedMemory::share() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -47,6 +48,13 @@ inline Element element_of(std::string_view key, std::uint32_t row) {
   element.lo = rest | row;
   return element;
 }
+inline std::array<char, kPrefixBytes> prefix_of(const Element& element) {
+  const std::uint64_t first = __builtin_bswap64(element.hi), rest = __builtin_bswap64(element.lo);
+  std::array<char, kPrefixBytes> prefix;
+  std::memcpy(prefix.data(), &first, sizeof first);
+  std::memcpy(prefix.data() + sizeof first, &rest, kPrefixBytes - sizeof first);
+  return prefix;
+}
 inline std::uint32_t row_of(const Element& element) { return static_cast<std::uint32_t>(element.lo); }
 inline int compare_prefix(const Element& a, const Element& b) {
   if (a.hi != b.hi) return a.hi < b.hi ? -1 : 1;
@@ -58,8 +66,9 @@ inline constexpr std::size_t kAhead = 16;        // records that are fetched int
 inline constexpr std::size_t kFetchedMax = 256;  // bytes of a record
 
 inline void fetch(Bytes record) {
-  for (std::size_t line = 0; line < std::min(record.size(), kFetchedMax); line += 64)
-    __builtin_prefetch(record.data() + line);
+  const std::size_t size = std::min(record.size(), kFetchedMax);
+  for (std::size_t line = 0; line < size; line += 64) __builtin_prefetch(record.data() + line);
+  if (size > 0) __builtin_prefetch(record.data() + size - 1);  // it may begin inside of a line
 }
 
 // A run as every worker sees it: element i says where record i stands in the order. The records are in that order too,

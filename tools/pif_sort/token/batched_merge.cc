@@ -5,6 +5,7 @@
 namespace pif::sort {
 namespace {
 
+constexpr std::size_t kShippedAtOnce = 512;
 constexpr std::size_t kNumberedMax = 8;  // row blocks of records that wait to be shipped while tokens are taken
 
 }  // namespace
@@ -131,15 +132,19 @@ Result<bool> BatchedMerge::go_on() {
   return true;
 }
 
+// Some of the first ones: a token may be waiting.
 Status BatchedMerge::ship_numbered() {
-  const Numbered next = std::move(numbered_.front());
-  numbered_.pop_front();
+  Numbered& next = numbered_.front();
   PIF_TRY_VALUE(Block* const block, load(next.block));
-  for (std::size_t i = 0; i < next.distances.size(); ++i) {
+  const std::size_t end = std::min(next.shipped + kShippedAtOnce, next.distances.size());
+  for (std::size_t& i = next.shipped; i < end; ++i) {
     const std::uint32_t distance = next.distances[i];
+    expect(*block, next.from + i + kAhead);
     distance == kDropped ? drop(*block) : ship(*block, next.from + i, next.number + distance);
   }
+  if (end < next.distances.size()) return {};
   shipped(next.block);
+  numbered_.pop_front();
   return {};
 }
 
@@ -157,7 +162,7 @@ Status BatchedMerge::merge(const Arrived& arrived) {
     const std::uint64_t first = token.other_block * shape_.block_records + token.other_from;
     PIF_TRY(words_.send(token.holder, Place{first, hop.z, token.number()}, std::move(distances)));
   }
-  if (hop.x > 0) numbered_.push_back({token.block, 0, token.number(), std::move(hop.own_at)});
+  if (hop.x > 0) numbered_.push_back({token.block, 0, token.number(), std::move(hop.own_at), 0});
   return {};
 }
 
@@ -231,7 +236,7 @@ Status BatchedMerge::take(const Place& place, std::span<const std::byte> body) {
     next = std::uint64_t{distances[i]} + 1;
   }
   if (next > all_records() - place.number) return does_not_fit("a number beyond the last record");
-  numbered_.push_back({block, at, place.number, std::move(distances)});
+  numbered_.push_back({block, at, place.number, std::move(distances), 0});
   return {};
 }
 
@@ -241,6 +246,7 @@ Status BatchedMerge::ship_rest() {
   PIF_TRY_VALUE(Block* const loaded, load(block));
   const std::uint64_t from = std::max(first, rest_->from);
   for (std::uint64_t record = from; record < first + loaded->size(); ++record) {
+    expect(*loaded, record - first + kAhead);
     ship(*loaded, record - first, rest_->number + (record - rest_->from));
   }
   shipped(block);

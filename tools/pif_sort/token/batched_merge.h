@@ -74,6 +74,7 @@ class BatchedMerge final : public Merge {
     std::size_t from = 0;
     std::uint64_t number = 0;  // and for each its distance from it
     std::vector<std::uint32_t> distances;
+    std::size_t shipped = 0;
   };
   struct Following {         // the rest
     std::uint64_t from = 0;  // record of this side

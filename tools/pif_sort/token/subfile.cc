@@ -30,6 +30,10 @@ Status BlockMaker::add(std::uint64_t number, Bytes record, Block& block) {
   }
   block.numbers.push_back(number);
   block.records.push_back(record);
+  if (keys_only_) {
+    block.keys.add({reinterpret_cast<const char*>(record.data()), record.size()}, number);
+    return {};
+  }
   if (maker_.plain_offset()) {
     block.keys.add({reinterpret_cast<const char*>(record.data()) + *maker_.plain_offset(), *maker_.fixed_length()},
                    number);
@@ -88,8 +92,13 @@ PartShape shape_of(const std::vector<RunView>& runs, std::uint64_t block_records
 
 }  // namespace
 
-OwnPart::OwnPart(std::vector<RunView> runs, Order& order, BlockMaker maker, std::uint64_t block_records)
-    : Part(shape_of(runs, block_records)), runs_(std::move(runs)), order_(order), maker_(std::move(maker)) {
+OwnPart::OwnPart(std::vector<RunView> runs, Order& order, const KeyMaker& keys, BlockMaker maker,
+                 std::uint64_t block_records)
+    : Part(shape_of(runs, block_records)),
+      runs_(std::move(runs)),
+      order_(order),
+      keys_(keys),
+      maker_(std::move(maker)) {
   std::vector<std::size_t> end;
   for (const RunView& run : runs_) end.push_back(run.elements.size());
   merger_.emplace(runs_, std::vector<std::size_t>(runs_.size()), std::move(end), order_);
@@ -105,15 +114,39 @@ void OwnPart::gather(std::vector<std::byte>& into) const {
   }
 }
 
+// The same, but only their keys, which elements have if they are short.
+Status OwnPart::gather_keys(std::vector<std::byte>& into) const {
+  const std::size_t length = *keys_.fixed_length();
+  into.resize(picks_.size() * length);
+  std::byte* to = into.data();
+  std::string key;
+  for (const Pick pick : picks_) {
+    const RunView& run = runs_[pick.run];
+    if (length <= kPrefixBytes) {
+      const auto prefix = prefix_of(run.elements[pick.index]);
+      std::memcpy(to, prefix.data(), length);
+    } else {
+      PIF_TRY(keys_.make_key(run.record(pick.index), key));
+      std::memcpy(to, key.data(), length);
+    }
+    to += length;
+  }
+  return {};
+}
+
 Status OwnPart::load(std::uint64_t, Block& into) {
   picks_.clear();
   for (; picks_.size() < shape_.block_records && !merger_->is_done(); merger_->advance())
     picks_.push_back(merger_->peek());
-  gather(into.gathered);
+  if (maker_.keys_only()) {
+    PIF_TRY(gather_keys(into.gathered));
+  } else {
+    gather(into.gathered);
+  }
   Bytes rest = into.gathered;
   for (const Pick pick : picks_) {
     const RunView& run = runs_[pick.run];
-    const std::size_t size = run.record(pick.index).size();
+    const std::size_t size = maker_.keys_only() ? *keys_.fixed_length() : run.record(pick.index).size();
     PIF_TRY(maker_.add(order_.number(run, pick.index), rest.first(size), into));
     rest = rest.subspan(size);
   }

@@ -30,12 +30,32 @@ struct Block {
   void clear();  // its memory stays
 };
 
-// On its way, a record is its number in the input (kNumberBytes, little-endian), then its bytes.
+// On its way, a record is its number in the input (kNumberBytes, little-endian), then its bytes: or, where all workers
+// have the input in memory and keys have one length, its sort key alone (keys_only).
+
+// The input's records, by number, where all workers have its components in memory.
+class InputRecords {
+ public:
+  InputRecords(const parity::Layout& layout, std::uint32_t record_length)  // layout outlives it
+      : layout_(&layout), record_length_(record_length) {}
+  void add(Area component) { components_.push_back(std::move(component)); }  // the next LFS's
+  Bytes record(RecordNumber number) const {
+    const Cell cell = layout_->locate(number);
+    return components_[cell.lfs].bytes().subspan(cell.row * record_length_, record_length_);
+  }
+
+ private:
+  const parity::Layout* layout_;
+  std::uint32_t record_length_;
+  std::vector<Area> components_;
+};
 
 // Fills blocks.
 class BlockMaker {
  public:
-  BlockMaker(const KeyMaker& maker, const Format& format) : maker_(maker), format_(format) {}
+  BlockMaker(const KeyMaker& maker, const Format& format, bool keys_only)
+      : maker_(maker), format_(format), keys_only_(keys_only) {}
+  bool keys_only() const { return keys_only_; }
   [[nodiscard]] Status add(std::uint64_t number, Bytes record, Block& block);
   // kCorrupt if there is no number in it.
   [[nodiscard]] Status add(Bytes number_and_record, Block& block);
@@ -43,6 +63,7 @@ class BlockMaker {
  private:
   const KeyMaker& maker_;
   OutputRecord format_;
+  bool keys_only_;
   std::string key_;
 };
 
@@ -94,8 +115,8 @@ class Part {
 // The worker's own runs.
 class OwnPart final : public Part {
  public:
-  // order and maker outlive it.
-  OwnPart(std::vector<RunView> runs, Order& order, BlockMaker maker, std::uint64_t block_records);
+  // order and keys outlive it.
+  OwnPart(std::vector<RunView> runs, Order& order, const KeyMaker& keys, BlockMaker maker, std::uint64_t block_records);
   bool is_full(std::uint64_t) const override { return true; }
   bool is_complete() const override { return true; }
   [[nodiscard]] Status load(std::uint64_t block, Block& into) override;
@@ -103,9 +124,11 @@ class OwnPart final : public Part {
  private:
   [[nodiscard]] Status put(Row row, Bytes record) override;
   void gather(std::vector<std::byte>& into) const;
+  [[nodiscard]] Status gather_keys(std::vector<std::byte>& into) const;
 
   std::vector<RunView> runs_;
   Order& order_;
+  const KeyMaker& keys_;
   BlockMaker maker_;
   std::optional<Merger> merger_;
   std::vector<Pick> picks_;

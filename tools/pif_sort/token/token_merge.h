@@ -23,6 +23,7 @@ class Outlet {
  public:
   virtual ~Outlet() = default;
   virtual void put(std::uint64_t number, const std::uint64_t& original, Bytes record) = 0;
+  virtual void expect(std::uint64_t /*original*/) const {}  // it will be put soon
   virtual void flush() = 0;
   virtual std::uint64_t queued_bytes() const = 0;
 };
@@ -125,7 +126,10 @@ class Merge {
   [[nodiscard]] tl::unexpected<Error> does_not_fit(std::string_view what) const;
   // The next block that a token may come for, while there is time. False: nothing was to be done.
   [[nodiscard]] Result<bool> load_ahead();
-  // Record i of the block.
+  // Record i of the block. expect: some time before.
+  void expect(const Block& block, std::size_t i) const {
+    if (i < block.size()) outlet_.expect(block.numbers[i]);
+  }
   void ship(Block& block, std::size_t i, std::uint64_t number);
   void drop(Block& block);            // a record of it
   void shipped(std::uint64_t block);  // no more of it for now

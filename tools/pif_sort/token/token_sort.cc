@@ -116,8 +116,14 @@ class TokenSort::ToPart final : public Outlet {
 
 class TokenSort::ToFile final : public Outlet {
  public:
-  ToFile(tool::OrderedOutput& out, FileLength& shipped) : out_(out), shipped_(shipped) {}
-  void put(std::uint64_t number, const std::uint64_t&, Bytes record) override {
+  // input: where records are to be looked up; null: they are what is put.
+  ToFile(tool::OrderedOutput& out, const InputRecords* input, FileLength& shipped)
+      : out_(out), input_(input), shipped_(shipped) {}
+  void expect(std::uint64_t original) const override {
+    if (input_ != nullptr) fetch(input_->record(original));
+  }
+  void put(std::uint64_t number, const std::uint64_t& original, Bytes record) override {
+    if (input_ != nullptr) record = input_->record(original);
     out_.put(number, record);
     ++shipped_.records;
     shipped_.bytes += record.size();
@@ -127,6 +133,7 @@ class TokenSort::ToFile final : public Outlet {
 
  private:
   tool::OrderedOutput& out_;
+  const InputRecords* input_;
   FileLength& shipped_;
 };
 
@@ -163,7 +170,8 @@ PartShape TokenSort::part_shape(const TreeNode& node) const {
   const Format& format = output_.format();
   shape.in_memory = options_.in_memory;
   shape.window_blocks = options_.pipelined ? kWindowBlocks : 0;
-  shape.record_length = format.is_fixed() ? format.record_length + static_cast<std::uint32_t>(kNumberBytes) : 0;
+  const std::uint32_t length = options_.input != nullptr ? *maker_.fixed_length() : format.record_length;
+  shape.record_length = format.is_fixed() ? length + static_cast<std::uint32_t>(kNumberBytes) : 0;
   return shape;
 }
 
@@ -189,7 +197,7 @@ Status TokenSort::add_merge(std::uint32_t node) {
   }
   if (node > 0) {
     const bool is_shared = options_.share_memory && output_.format().is_fixed();
-    PIF_TRY_VALUE(parts_[node], make_part(worker_, part_shape(at), BlockMaker(maker_, output_.format()), is_shared));
+    PIF_TRY_VALUE(parts_[node], make_part(worker_, part_shape(at), block_maker(), is_shared));
   }
   live_.push_back(std::move(live));
   return {};
@@ -231,7 +239,7 @@ void TokenSort::join(Live& live, tool::Talk& talk) {
   const TreeNode& at = tree_[live.node];
   const std::uint32_t words = 2 * live.node + 1, rows = words + 1;
   if (live.node == 0) {
-    live.outlet = std::make_unique<ToFile>(*out_, shipped_);
+    live.outlet = std::make_unique<ToFile>(*out_, options_.input, shipped_);
   } else {
     auto outlet = std::make_unique<ToPart>(worker_, talk, rows, ranks_of(at), records_of(at), part_shape(at),
                                            live.memories, *parts_.at(live.node));
@@ -275,8 +283,7 @@ Status TokenSort::run(std::vector<RunView> runs, Order& order) {
     const TreeNode& at = tree_[node];
     if (!at.is_leaf()) depth = std::max(depth, at.depth);
     if (at.is_leaf() && index_ == at.begin) {
-      parts_[node] = std::make_unique<OwnPart>(std::move(runs), order, BlockMaker(maker_, output_.format()),
-                                               options_.block_records);
+      parts_[node] = std::make_unique<OwnPart>(std::move(runs), order, maker_, block_maker(), options_.block_records);
     }
   }
   if (!options_.pipelined) {

@@ -40,6 +40,8 @@ class Scratch {
   // Reads these of them into memory, if they are not there yet, in one call; false if the disk cannot be read. They are
   // inside bytes().
   bool load(std::uint64_t offset, std::uint64_t size) const;
+  // Maps all that is in memory already, which will be looked at here and there: much cheaper than page faults. A hint.
+  void populate() const;
   // Instead of append() and map(): so many bytes, zero, to be written in place. kNoSpace if the disk has not got them.
   // space(): all of them; empty if they may not be written here.
   [[nodiscard]] Status allocate(std::uint64_t bytes);

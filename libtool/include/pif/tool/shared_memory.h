@@ -25,9 +25,8 @@ class SharedMemory {
 
   // For another process, as often as wanted; not of an empty one.
   Result<Handle> share() const;
-  // Gets the pages of these bytes for this process, which will use them all: one call costs a third of a page fault for
-  // every 4 KiB. make() has done that; what is adopted counts as memory of this process only where it is used. Only a
-  // hint.
+  // Maps the pages of these bytes into this process, which will use them all: a third of what page faults would cost.
+  // make() has done that; what is adopted counts as memory of this process only where it is used. Only a hint.
   void populate(std::size_t offset, std::size_t bytes) const;
   // Valid as long as this object; others read and write there at the same time.
   std::span<std::byte> bytes() const { return bytes_; }
