@@ -97,7 +97,8 @@ def what_does_not_fit_into_memory_is_sorted_by_every_merge():
     FS.ok("put", "-q", "--record-length", "100", "-", "/large", data=b"".join(records))
     expected = b"".join(sorted(records))
     for merge, route in itertools.product(("split", "token", "pipelined"), ("auto", "tcp")):
-        done = sort("-q", "-k", "0:10", "--memory", "32M", "--merge", merge, "--route", route, "/large", "/sorted")
+        words = ("--memory", "32M", "--threads", "8", "--merge", merge, "--route", route)
+        done = sort("-q", "-k", "0:10", *words, "/large", "/sorted")
         check(done.returncode == 0, f"{merge} {route}: {done}")
         check(FS.ok("cat", "/sorted") == expected, f"{merge} {route}")
     FS.ok("rm", "/large", "/sorted")

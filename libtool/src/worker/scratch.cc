@@ -45,13 +45,33 @@ Status Scratch::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      const int error = n < 0 ? errno : EIO;
-      return fail(code_from_errno(error), fmt::format("cannot write a scratch file: {}", std::strerror(error)), node_);
-    }
+    if (n <= 0) return cannot_write(n < 0 ? errno : EIO);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
   return {};
+}
+
+Status Scratch::write_at(std::uint64_t offset, std::span<const std::byte> bytes) const {
+  PIF_ASSERT(offset + bytes.size() <= size_, offset, bytes.size(), size_);
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return cannot_write(n < 0 ? errno : EIO);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+  return {};
+}
+
+tl::unexpected<Error> Scratch::cannot_write(int error) const {
+  return fail(code_from_errno(error), fmt::format("cannot write a scratch file: {}", std::strerror(error)), node_);
+}
+
+Result<std::uint64_t> Scratch::reserve(std::uint64_t bytes) {
+  PIF_TRY(flush());
+  const std::uint64_t begin = std::exchange(size_, size_ + bytes);
+  if (::lseek(fd_.get(), static_cast<off_t>(size_), SEEK_SET) < 0) return cannot_write(errno);
+  return begin;
 }
 
 Status Scratch::flush() {

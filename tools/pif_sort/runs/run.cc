@@ -19,6 +19,8 @@ constexpr std::uint64_t kReadBytes = 1u << 20;  // at once: what is read is stil
 constexpr std::uint64_t kRowsMax = UINT32_MAX;  // an element has 32 bits for its row
 constexpr std::uint64_t kEndsAtOnce = 4096;
 constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it sorts
+constexpr std::size_t kFileRoomBytes = 4u << 20;   // gathered before they are written, by all threads together
+constexpr std::size_t kFileRoomMin = 64u << 10;    // by one of them
 constexpr std::uint64_t kPartRows = 1024;          // a part of fewer is not worth a thread
 constexpr std::uint64_t kSampleBytes = 24u << 20;  // more than a core keeps in its cache, as what is sorted is
 constexpr std::uint64_t kBudgetAim =
@@ -79,7 +81,7 @@ class Loaded {
   void sort();
   // The records in the order of the elements, where room(bytes) says. ends: as a run has them; null for fixed records.
   template <typename Room>
-  [[nodiscard]] Status put_in_order(const Room& room, std::uint64_t* ends) const;
+  [[nodiscard]] Status put_in_order(Room& room, std::uint64_t* ends) const;
 
   Range rows() const { return rows_; }
   std::uint64_t bytes() const { return records_->bytes().size(); }
@@ -217,7 +219,7 @@ void Loaded::sort() {
 }
 
 template <typename Room>
-Status Loaded::put_in_order(const Room& room, std::uint64_t* ends) const {
+Status Loaded::put_in_order(Room& room, std::uint64_t* ends) const {
   const std::size_t count = elements_.size();
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -242,9 +244,10 @@ class LoadedParts {
   [[nodiscard]] Status load();  // and sort
   // Adds the runs, in the order of parts.
   void describe(Runs& runs) const;
-  // As Loaded. ends: of each part, one behind another.
-  template <typename Room>
-  [[nodiscard]] Status put_in_order(const Room& room, std::uint64_t* ends) const;
+  // Each part on a thread: its records go to the place that room_of(bytes of the parts before it) makes, as Loaded's do
+  // to a room. ends: of each part, one behind another.
+  template <typename RoomOf>
+  [[nodiscard]] Status put_in_order(const RoomOf& room_of, std::uint64_t* ends) const;
 
   std::size_t size() const { return parts_.size(); }
   std::uint64_t bytes() const;
@@ -296,14 +299,56 @@ void LoadedParts::describe(Runs& runs) const {
   }
 }
 
-template <typename Room>
-Status LoadedParts::put_in_order(const Room& room, std::uint64_t* ends) const {
+template <typename RoomOf>
+Status LoadedParts::put_in_order(const RoomOf& room_of, std::uint64_t* ends) const {
+  std::vector<std::pair<std::uint64_t, std::uint64_t*>> begins;
+  std::uint64_t bytes = 0;
   for (const auto& part : parts_) {
-    PIF_TRY(part->put_in_order(room, ends));
+    begins.emplace_back(bytes, ends);
+    bytes += part->bytes();
     if (ends != nullptr) ends += part->elements().size() + 1;
   }
-  return {};
+  return worker_.run_tasks(parts_.size(), [&](std::size_t i) -> Status {
+    auto room = room_of(begins[i].first);
+    PIF_TRY(parts_[i]->put_in_order(room, begins[i].second));
+    return room.finish();
+  });
 }
+
+// Where a part's records go in memory.
+class MemoryRoom {
+ public:
+  explicit MemoryRoom(std::byte* at) : at_(at) {}
+  Result<std::byte*> operator()(std::size_t bytes) { return std::exchange(at_, at_ + bytes); }
+  Status finish() { return {}; }
+
+ private:
+  std::byte* at_;
+};
+
+// And in a scratch file, where there is a place for them already.
+class FileRoom {
+ public:
+  FileRoom(const tool::Scratch& file, std::uint64_t offset, std::size_t buffer_bytes)
+      : file_(file), offset_(offset), buffer_(buffer_bytes) {}
+  Result<std::byte*> operator()(std::size_t bytes) {
+    if (used_ + bytes > buffer_.size()) {
+      PIF_TRY(finish());
+      if (bytes > buffer_.size()) buffer_.resize(bytes);
+    }
+    return buffer_.data() + std::exchange(used_, used_ + bytes);
+  }
+  Status finish() {
+    const auto made = std::span(std::as_const(buffer_)).first(std::exchange(used_, 0));
+    return file_.write_at(std::exchange(offset_, offset_ + made.size()), made);
+  }
+
+ private:
+  const tool::Scratch& file_;
+  std::uint64_t offset_;
+  std::vector<std::byte> buffer_;
+  std::size_t used_ = 0;
+};
 
 std::uint64_t LoadedParts::bytes() const {
   std::uint64_t all = 0;
@@ -370,9 +415,9 @@ Status load_in_memory(tool::Worker& worker, tool::Input& input, const KeyMaker& 
   if (!fixed) {
     PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make((count + loaded.size()) * sizeof(std::uint64_t)));
   }
-  std::byte* at = runs.records.memory.bytes().data();
-  const auto room = [&](std::size_t bytes) -> Result<std::byte*> { return std::exchange(at, at + bytes); };
-  return loaded.put_in_order(room, fixed ? nullptr : as_array<std::uint64_t>(runs.ends.memory.bytes()).data());
+  std::byte* const at = runs.records.memory.bytes().data();
+  return loaded.put_in_order([at](std::uint64_t before) { return MemoryRoom(at + before); },
+                             fixed ? nullptr : as_array<std::uint64_t>(runs.ends.memory.bytes()).data());
 }
 
 // What a record takes while its run is made, beside itself.
@@ -443,12 +488,14 @@ Status RunMaker::make_run(Range rows) {
   LoadedParts loaded(worker_, input_, maker_, rows, made);
   PIF_TRY(loaded.load());
   loaded.describe(runs_);
-  const auto room = [this](std::size_t bytes) { return runs_.records.file.room(bytes); };
+  PIF_TRY_VALUE(const std::uint64_t begin, runs_.records.file.reserve(loaded.bytes()));
+  const std::size_t buffer_bytes = std::max(kFileRoomBytes / std::max<std::size_t>(loaded.size(), 1), kFileRoomMin);
+  const auto room_of = [&](std::uint64_t before) { return FileRoom(runs_.records.file, begin + before, buffer_bytes); };
   if (input_.format().is_fixed()) {
-    PIF_TRY(loaded.put_in_order(room, nullptr));
+    PIF_TRY(loaded.put_in_order(room_of, nullptr));
   } else {
     std::vector<std::uint64_t> ends(made.size() + loaded.size());
-    PIF_TRY(loaded.put_in_order(room, ends.data()));
+    PIF_TRY(loaded.put_in_order(room_of, ends.data()));
     PIF_TRY(runs_.ends.file.append(std::as_bytes(std::span(ends))));
   }
   return runs_.elements.file.append(std::as_bytes(made));
@@ -528,7 +575,8 @@ Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const 
   loaded.sort();
   const Time sorted = worker.clock().now();
   std::vector<std::uint64_t> ends(rows.size() + 1);
-  PIF_TRY(loaded.put_in_order([&](std::size_t bytes) { return target.room(bytes); }, ends.data()));
+  const auto room = [&](std::size_t bytes) { return target.room(bytes); };
+  PIF_TRY(loaded.put_in_order(room, ends.data()));
   PIF_TRY(target.map());
   times.records = rows.size();
   times.load = read - begin;

@@ -2,7 +2,7 @@
 // then mapped, perhaps by all workers of the machine (Team::share). It is gone with the last process that has it,
 // however that ends. What is read from it through its mapping is in the page cache, not in the worker's own memory.
 //
-// Not thread-safe. A disk that cannot be read ends the worker that touches the mapping (SIGBUS).
+// Not thread-safe but for write_at(). A disk that cannot be read ends the worker that touches the mapping (SIGBUS).
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,11 @@ class Scratch {
   [[nodiscard]] Result<std::byte*> room(std::size_t bytes);
   [[nodiscard]] Status append(std::span<const std::byte> bytes);
 
+  // The next `bytes` bytes, and where they begin: to be written by write_at(), before map().
+  [[nodiscard]] Result<std::uint64_t> reserve(std::uint64_t bytes);
+  // kNoSpace, kIo. From several threads at once, each its own bytes.
+  [[nodiscard]] Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) const;
+
   // Nothing is written any more: all of it is at bytes() now, until this object goes. Once.
   [[nodiscard]] Status map();
   std::span<const std::byte> bytes() const { return mapped_; }
@@ -54,6 +59,7 @@ class Scratch {
  private:
   [[nodiscard]] Status flush();
   [[nodiscard]] Status write(std::span<const std::byte> bytes);
+  [[nodiscard]] tl::unexpected<Error> cannot_write(int error) const;
   [[nodiscard]] Status map(int protection);
 
   UniqueFd fd_;
