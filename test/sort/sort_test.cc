@@ -82,6 +82,7 @@ struct Case {
     made.wanted.unique = *rc::gen::inRange(0, 4) == 0;
     made.wanted.merge = *rc::gen::element(MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined);
     made.wanted.token_batch = *rc::gen::element<std::uint64_t>(0, 1, 7, 64, 4096);
+    made.wanted.threads = *rc::gen::element(0U, 1U, 2U, 3U, 7U, 40U);
     const auto layout = *rc::gen::inRange(0, 6);
     if (layout == 0) made.wanted.nodes = {"5", "2", "8"};
     if (layout == 0 || layout == 1) made.wanted.bevy = 0;
@@ -300,14 +301,18 @@ TEST_CASE("a sort gives the same bytes with any number of threads") {
                {std::tuple(MergeKind::kSplit, 1u << 30, false), std::tuple(MergeKind::kSplit, 1u << 30, true),
                 std::tuple(MergeKind::kSplit, 200u << 10, false), std::tuple(MergeKind::kToken, 1u << 30, false),
                 std::tuple(MergeKind::kPipelined, 1u << 30, true)}) {
-            one.wanted.threads = threads * width;
-            one.wanted.merge = merge;
-            one.wanted.memory = memory;
-            one.wanted.unique = unique;
-            INFO("records of " << format.record_length << ", width " << width << ", " << threads << " threads each");
-            tool::Controller controller(client, sim::sim_controller());
-            must(control(controller, one.wanted));
-            REQUIRE((get(client) == one.expected()));
+            for (const bool apart : {false, true}) {
+              one.wanted.threads = threads * width;
+              one.wanted.merge = merge;
+              one.wanted.memory = memory;
+              one.wanted.unique = unique;
+              INFO("records of " << format.record_length << ", width " << width << ", " << threads << " threads each");
+              tool::ControllerOptions options = sim::sim_controller();
+              options.apart = apart;
+              tool::Controller controller(client, std::move(options));
+              must(control(controller, one.wanted));
+              REQUIRE((get(client) == one.expected()));
+            }
           }
         }
       }

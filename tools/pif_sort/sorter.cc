@@ -337,7 +337,7 @@ Status Sorter::merge_far() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
   std::vector<RunView> views;
   if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
-  FarSplit split(worker_, team_, input_, output_, maker_, order_, options_.unique, own_memory());
+  FarSplit split(worker_, team_, input_, output_, maker_, options_.unique, own_memory());
   PIF_TRY(split.run(views));
   put_out_ = split.put_out();
   return {};

@@ -8,91 +8,178 @@
 
 #include "pif/base/packed.h"
 #include "pif/tool/message.h"
+#include "pif/tool/threads.h"
 
 namespace pif::sort {
 namespace {
 
 constexpr std::size_t kBatchBytesMax = 512u << 10;
 constexpr std::size_t kBatchBytesMin = 16u << 10;
+constexpr std::size_t kAheadBytes = 96u << 20;    // of all batches that a worker may have, where memory is not short
 constexpr std::uint32_t kBatchesAhead = 3;        // of one piece, sent before they are merged
 constexpr std::uint64_t kUnderWayMax = 2u << 20;  // of row blocks to one LFS
-constexpr std::uint32_t kPieceChannel = 1, kBlockChannel = 2;
+constexpr std::uint32_t kFirstPieceChannel = 1, kBlockChannel = 2;  // pieces of a worker's other shares: 3, 5, ..
 
 }  // namespace
 
+// What one thread merges.
+class FarSplit::Share {
+ public:
+  // unique: of records with equal keys only the first.
+  Share(const KeyMaker& maker, const tool::Input& input, std::vector<LfsIndex> sources, bool unique)
+      : unique_(unique), order_(maker, input.layout()), merger_(std::move(sources), maker, order_, input.format()) {}
+
+  // Where its records go: to the rows of these numbers, or into a file, of each its length (32 bits) and its bytes.
+  void open(const tool::Output& output, Range numbers) { blocks_.emplace(output, numbers); }
+  void open(tool::Scratch file) { kept_ = std::move(file); }
+  // As far as records have come. Touches nothing that another share has.
+  [[nodiscard]] Status merge() {
+    return merger_.merge([this](Bytes record) { return put(record); });
+  }
+  PieceMerger& merger() { return merger_; }
+  std::deque<RowBlock>* made() { return blocks_ ? &blocks_->made() : nullptr; }
+  tool::Scratch& kept() { return kept_; }
+  const FileLength& put_out() const { return put_out_; }
+
+ private:
+  [[nodiscard]] Status put(Bytes record);
+  [[nodiscard]] Status keep(Bytes record);
+
+  bool unique_;
+  Order order_;
+  PieceMerger merger_;
+  std::optional<RowBlockMaker> blocks_;
+  std::vector<std::byte> last_;  // unique: the record before
+  bool has_last_ = false;
+  tool::Scratch kept_;
+  FileLength put_out_;
+};
+
+Status FarSplit::Share::put(Bytes record) {
+  if (unique_) {
+    if (has_last_ && order_.compare_keys(last_, record) == 0) return {};
+    last_.assign(record.begin(), record.end());
+    has_last_ = true;
+  }
+  ++put_out_.records;
+  put_out_.bytes += record.size();
+  if (!blocks_) return keep(record);
+  blocks_->put(record);
+  return {};
+}
+
+Status FarSplit::Share::keep(Bytes record) {
+  const auto length = static_cast<std::uint32_t>(record.size());
+  std::array<std::byte, sizeof length> head;
+  pack_number(length, head.data());
+  PIF_TRY(kept_.append(head));
+  return kept_.append(record);
+}
+
 FarSplit::FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output,
-                   const KeyMaker& maker, Order& order, bool unique, std::uint64_t memory)
+                   const KeyMaker& maker, bool unique, std::uint64_t memory)
     : worker_(worker),
       team_(team),
       input_(input),
       output_(output),
       maker_(maker),
-      order_(order),
       unique_(unique),
       is_direct_(output.format().is_fixed() && output.layout().is_even() && !unique),
-      batch_bytes_(kBatchBytesMax) {
-  // A share has batches of all pieces ahead, and as many are on their way from here.
-  if (memory > 0)
-    batch_bytes_ =
-        std::clamp<std::size_t>(memory / (2 * kBatchesAhead * worker.width()), kBatchBytesMin, kBatchBytesMax);
-}
+      batch_bytes_(memory > 0 ? std::min<std::size_t>(memory / 2, kAheadBytes) : kAheadBytes) {}
+
+FarSplit::~FarSplit() = default;
 
 // ---- the beginning --------------------------------------------------------------------------------------------------
 
 Status FarSplit::open(std::span<const RunView> own) {
-  const std::uint32_t shares = worker_.width();
   PIF_TRY_VALUE(sources_, worker_.ranks_on(input_));
   PIF_TRY_VALUE(targets_, worker_.ranks_on(output_));
-  PIF_TRY_VALUE(const Splitters splitters,
-                Splitters::choose(team_, own, maker_, order_, shares, unique_, input_.file_length().records));
-  std::vector<std::uint64_t> records(shares);
-  for (std::uint32_t share = 0; share < shares && input_.is_here(); ++share) {
-    std::vector<std::size_t> begin, end;
-    for (const RunView& run : own) {
-      begin.push_back(splitters.cut(run, share, order_));
-      end.push_back(splitters.cut(run, share + 1, order_));
-      records[share] += end.back() - begin.back();
-    }
-    outgoing_.push_back({share, PieceSender(own, std::move(begin), std::move(end), order_, input_.format())});
+  PIF_TRY_VALUE(const auto threads, team_.all_gather_numbers({worker_.threads()}));
+  first_shares_.push_back(0);
+  for (std::uint32_t rank = 0; rank < threads.size(); ++rank) {
+    if (threads[rank][0] == 0 || threads[rank][0] > tool::kThreadsMax)
+      return tool::sent_nonsense(rank, fmt::format("{} threads", threads[rank][0]));
+    first_shares_.push_back(first_shares_.back() + static_cast<std::uint32_t>(threads[rank][0]));
   }
+  const std::uint32_t shares = first_shares_.back();
+  // A worker has batches of all pieces of its shares ahead, and as many are on their way from here.
+  batch_bytes_ = std::clamp(batch_bytes_ / (kBatchesAhead * shares), kBatchBytesMin, kBatchBytesMax);
+  Order order(maker_, input_.layout());
+  PIF_TRY_VALUE(const Splitters splitters,
+                Splitters::choose(team_, own, maker_, order, shares, unique_, input_.file_length().records));
+  std::vector<std::uint64_t> records(shares);
+  for (std::uint32_t rank = 0; rank < worker_.width() && input_.is_here(); ++rank) {
+    for (std::uint32_t share = first_shares_[rank]; share < first_shares_[rank + 1]; ++share) {
+      std::vector<std::size_t> begin, end;
+      for (const RunView& run : own) {
+        begin.push_back(splitters.cut(run, share, order));
+        end.push_back(splitters.cut(run, share + 1, order));
+        records[share] += end.back() - begin.back();
+      }
+      outgoing_.push_back(std::make_unique<Outgoing>(rank, share - first_shares_[rank], maker_, input_, own,
+                                                     std::move(begin), std::move(end)));
+    }
+  }
+  return open_shares(records);
+}
+
+// records: that this worker has, by share.
+Status FarSplit::open_shares(const std::vector<std::uint64_t>& records) {
   PIF_TRY_VALUE(const auto totals, team_.sum(records));
   const std::uint64_t all = std::accumulate(totals.begin(), totals.end(), std::uint64_t{0});
   if (all != input_.file_length().records)
     return fail(Code::kCorrupt, fmt::format("the workers have {} records of {}", all, input_.file_length().records));
   std::vector<LfsIndex> lfss(sources_.size());
   std::iota(lfss.begin(), lfss.end(), LfsIndex{0});
-  merger_.emplace(std::move(lfss), maker_, order_, input_.format());
-  if (!is_direct_) {
-    PIF_TRY_VALUE(kept_, worker_.scratch());
-    return {};
-  }
+  const std::uint32_t first = first_shares_[worker_.rank()], end = first_shares_[worker_.rank() + 1];
   Range numbers;
-  numbers.begin = std::accumulate(totals.begin(), totals.begin() + worker_.rank(), std::uint64_t{0});
-  numbers.end = numbers.begin + totals[worker_.rank()];
-  blocks_.emplace(output_, numbers);
-  if (output_.is_here()) rows_ = rows_missing_ = output_.layout().rows(output_.index(), all);
+  numbers.end = std::accumulate(totals.begin(), totals.begin() + first, std::uint64_t{0});
+  for (std::uint32_t share = first; share < end; ++share) {
+    shares_.push_back(std::make_unique<Share>(maker_, input_, lfss, unique_));
+    numbers = {numbers.end, numbers.end + totals[share]};
+    if (is_direct_) {
+      shares_.back()->open(output_, numbers);
+    } else {
+      PIF_TRY_VALUE(auto file, worker_.scratch());
+      shares_.back()->open(std::move(file));
+    }
+  }
+  if (is_direct_ && output_.is_here()) rows_ = rows_missing_ = output_.layout().rows(output_.index(), all);
   return {};
 }
 
 Status FarSplit::run(std::span<const RunView> own) {
   PIF_TRY(open(own));
   PIF_TRY(exchange());
+  for (const auto& share : shares_) {
+    put_out_.records += share->put_out().records;
+    put_out_.bytes += share->put_out().bytes;
+  }
   return is_direct_ ? Status() : put_out_kept();
 }
 
 bool FarSplit::is_done() const {
   const bool sent =
-      std::all_of(outgoing_.begin(), outgoing_.end(), [](const Outgoing& piece) { return piece.sender.is_done(); });
-  return sent && merger_->is_done() && block_channel_->queued_bytes() == 0 && rows_missing_ == 0;
+      std::all_of(outgoing_.begin(), outgoing_.end(), [](const auto& piece) { return piece->sender.is_done(); });
+  const bool merged =
+      std::all_of(shares_.begin(), shares_.end(), [](const auto& share) { return share->merger().is_done(); });
+  return sent && merged && block_channel_->queued_bytes() == 0 && rows_missing_ == 0;
 }
 
 void FarSplit::join(tool::Talk& talk) {
-  tool::ChannelOptions pieces;
-  pieces.unit = tool::Credit::Unit::kMessages;
-  pieces.window = kBatchesAhead;
-  pieces.is_kept = true;  // until they are merged
-  piece_channel_.emplace(talk, kPieceChannel, std::move(pieces),
-                         [this](tool::Channel<Piece>::Item item) { return take_piece(std::move(item)); });
+  // Each share has credit of its own: else one might wait for what others' batches keep from coming.
+  std::uint32_t most = 0;
+  for (std::uint32_t rank = 0; rank < worker_.width(); ++rank)
+    most = std::max(most, first_shares_[rank + 1] - first_shares_[rank]);
+  for (std::uint32_t share = 0; share < most; ++share) {
+    tool::ChannelOptions pieces;
+    pieces.unit = tool::Credit::Unit::kMessages;
+    pieces.window = kBatchesAhead;
+    pieces.is_kept = true;  // until they are merged
+    piece_channels_.push_back(std::make_unique<tool::Channel<Piece>>(
+        talk, kFirstPieceChannel + 2 * share, std::move(pieces),
+        [this, share](tool::Channel<Piece>::Item item) { return take_piece(share, std::move(item)); }));
+  }
   tool::ChannelOptions blocks;
   blocks.window = kUnderWayMax;
   block_channel_.emplace(talk, kBlockChannel, std::move(blocks),
@@ -108,7 +195,9 @@ Status FarSplit::exchange() {
     PIF_TRY_VALUE(const bool put, send_row_blocks());
     if (is_done()) break;
     PIF_TRY(talk.go_on(!sent && !merged && !put));
-    worker_.progress(input_.bytes() + put_out_.bytes, 2 * input_.bytes());
+    std::uint64_t bytes = 0;
+    for (const auto& share : shares_) bytes += share->put_out().bytes;
+    worker_.progress(input_.bytes() + bytes, 2 * input_.bytes());
   }
   return talk.end();
 }
@@ -117,69 +206,63 @@ Status FarSplit::exchange() {
 
 // One batch of each, at most.
 Result<bool> FarSplit::send_pieces() {
-  bool sent = false;
-  for (Outgoing& piece : outgoing_) {
-    if (piece.sender.is_done() || !piece_channel_->credit(piece.rank).allows(batch_bytes_)) continue;
-    PieceBatch batch = piece.sender.next(batch_bytes_);
-    if (piece.rank != worker_.rank()) worker_.count_sent(batch.body.size());
-    PIF_TRY(piece_channel_->send(piece.rank, {batch.count, batch.is_last}, std::move(batch.body)));
-    sent = true;
+  std::vector<Outgoing*> next;
+  for (const auto& piece : outgoing_) {
+    const bool may_go = piece_channels_[piece->share]->credit(piece->rank).allows(batch_bytes_);
+    if (!piece->sender.is_done() && may_go) next.push_back(piece.get());
   }
-  return sent;
+  const std::size_t threads = std::min<std::size_t>(worker_.threads(), next.size());
+  PIF_TRY(worker_.run_tasks(threads, [&](std::size_t thread) -> Status {
+    for (std::size_t i = thread; i < next.size(); i += threads) next[i]->batch = next[i]->sender.next(batch_bytes_);
+    return {};
+  }));
+  for (Outgoing* const piece : next) {
+    PieceBatch batch = *std::exchange(piece->batch, std::nullopt);
+    if (piece->rank != worker_.rank()) worker_.count_sent(batch.body.size());
+    PIF_TRY(piece_channels_[piece->share]->send(piece->rank, {batch.count, batch.is_last}, std::move(batch.body)));
+  }
+  return !next.empty();
 }
 
 // Not while row blocks wait for room.
 Result<bool> FarSplit::merge_pieces() {
-  if (merger_->is_done() || !merger_->is_ready() || block_channel_->queued_bytes() > 0) return false;
-  PIF_TRY(merger_->merge([this](Bytes record) { return put(record); }));
-  for (std::uint32_t lfs = 0; lfs < sources_.size(); ++lfs)
-    PIF_TRY(piece_channel_->settle(sources_[lfs], merger_->take_merged(lfs)));
-  return true;
-}
-
-Status FarSplit::take_piece(tool::Channel<Piece>::Item item) {
-  const auto found = std::find(sources_.begin(), sources_.end(), item.from);
-  if (found == sources_.end()) return fail(Code::kInvalid, "records, of which it has none");
-  const auto lfs = static_cast<std::size_t>(found - sources_.begin());
-  PIF_TRY(merger_->take(lfs, {item.head.count, item.head.is_last, std::move(item.body)}));
-  // Of an empty one nothing is there to be merged.
-  return item.head.count == 0 ? piece_channel_->settle(item.from, 1) : Status();
-}
-
-Status FarSplit::put(Bytes record) {
-  if (!is_direct_) return keep(record);
-  blocks_->put(record);
-  ++put_out_.records;
-  put_out_.bytes += record.size();
-  return {};
-}
-
-Status FarSplit::keep(Bytes record) {
-  if (unique_) {
-    if (has_last_ && order_.compare_keys(last_, record) == 0) return {};
-    last_.assign(record.begin(), record.end());
-    has_last_ = true;
+  if (block_channel_->queued_bytes() > 0) return false;
+  std::vector<std::size_t> ready;
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    PieceMerger& merger = shares_[i]->merger();
+    if (!merger.is_done() && merger.is_ready()) ready.push_back(i);
   }
-  ++put_out_.records;
-  put_out_.bytes += record.size();
-  const auto length = static_cast<std::uint32_t>(record.size());
-  std::array<std::byte, sizeof length> head;
-  pack_number(length, head.data());
-  PIF_TRY(kept_.append(head));
-  return kept_.append(record);
+  PIF_TRY(worker_.run_tasks(ready.size(), [&](std::size_t i) { return shares_[ready[i]]->merge(); }));
+  for (const std::size_t share : ready) {
+    for (std::uint32_t lfs = 0; lfs < sources_.size(); ++lfs)
+      PIF_TRY(piece_channels_[share]->settle(sources_[lfs], shares_[share]->merger().take_merged(lfs)));
+  }
+  return !ready.empty();
+}
+
+Status FarSplit::take_piece(std::size_t share, tool::Channel<Piece>::Item item) {
+  const auto found = std::find(sources_.begin(), sources_.end(), item.from);
+  if (found == sources_.end() || share >= shares_.size())
+    return fail(Code::kInvalid, "records, of which it has none for this worker");
+  const auto lfs = static_cast<std::size_t>(found - sources_.begin());
+  PIF_TRY(shares_[share]->merger().take(lfs, {item.head.count, item.head.is_last, std::move(item.body)}));
+  // Of an empty one nothing is there to be merged.
+  return item.head.count == 0 ? piece_channels_[share]->settle(item.from, 1) : Status();
 }
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
 
 Result<bool> FarSplit::send_row_blocks() {
-  if (!blocks_) return false;
-  auto& made = blocks_->made();
-  const bool any = !made.empty();
-  for (; !made.empty(); made.pop_front()) {
-    RowBlock& block = made.front();
-    const std::uint32_t to = targets_[block.to];
-    if (to != worker_.rank()) worker_.count_sent(block.body.size());
-    PIF_TRY(block_channel_->send(to, {block.first, block.count}, std::move(block.body)));
+  bool any = false;
+  for (const auto& share : shares_) {
+    auto* const made = share->made();
+    for (; made != nullptr && !made->empty(); made->pop_front()) {
+      RowBlock& block = made->front();
+      const std::uint32_t to = targets_[block.to];
+      if (to != worker_.rank()) worker_.count_sent(block.body.size());
+      PIF_TRY(block_channel_->send(to, {block.first, block.count}, std::move(block.body)));
+      any = true;
+    }
   }
   return any;
 }
@@ -209,17 +292,20 @@ Status FarSplit::put_out_kept() {
     file_length.records += all[rank][0];
     file_length.bytes += all[rank][1];
   }
-  PIF_TRY(kept_.map());
-  Bytes rest = kept_.bytes();
+  for (const auto& share : shares_) PIF_TRY(share->kept().map());
+  std::size_t share = 0;
+  Bytes rest = shares_[0]->kept().bytes();
   PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, file_length, {.share_memory = false}));
   return out.fill([&]() -> Result<bool> {
-    while (!rest.empty() && out.has_room()) {
+    while (out.has_room()) {
+      while (rest.empty() && share + 1 < shares_.size()) rest = shares_[++share]->kept().bytes();
+      if (rest.empty()) return false;
       const auto length = PackedNumbers<std::uint32_t>::take(rest, 1);
       if (!length || (*length)[0] > rest.size()) return fail(Code::kInternal, "the kept records end too soon");
       out.put(number++, rest.first((*length)[0]));
       rest = rest.subspan((*length)[0]);
     }
-    return !rest.empty();
+    return true;
   });
 }
 
