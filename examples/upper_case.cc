@@ -16,5 +16,5 @@ int main(int argc, char** argv) {
   return pif::tool::main(
       argc, argv,
       pif::tool::copy_class_tool("example-upper-case", "Copies a file with its ASCII letters turned into capitals.",
-                                 upper_case));
+                                 upper_case, pif::tool::Calls::kAtOnce));
 }

@@ -64,10 +64,10 @@ RecordBatch changed(const RecordBatch& in, const BatchFunction& f) {
 }
 
 // Runs the whole tool on /in, which gives /out.
-void run_tool(Client& client, const Tool& tool) {
+void run_tool(Client& client, const Tool& tool, const std::string& options = {}) {
   CLI::App app;
   tool.options(app);
-  app.parse("/in /out", false);
+  app.parse("/in /out" + options, false);
   Controller controller(client, sim::sim_controller());
   CHECK(must(tool.control(controller)) == ExitCode::kDone);
 }
@@ -83,15 +83,16 @@ RecordBatch read_all(Client& client, const std::string& path) {
   }
 }
 
-void check_lines(std::uint32_t bevy, std::size_t count, const BatchFunction& f) {
-  const Tool tool = copy_class_tool("tool", "for a test", f);
+// threads: 0: F is called for one batch at a time.
+void check_lines(std::uint32_t bevy, std::size_t count, const BatchFunction& f, unsigned threads = 0) {
+  const Tool tool = copy_class_tool("tool", "for a test", f, threads == 0 ? Calls::kOneAtATime : Calls::kAtOnce);
   sim::ToolFixture fixture(1, 4, tool.work);
   fixture.run([&](Client& client) {
     const RecordBatch lines = lines_of(count);
     File in = must(client.create("/in", options_of(Format::lines(), bevy)));
     must(in.write_batch(lines.lengths, lines.data));
     must(in.commit());
-    run_tool(client, tool);
+    run_tool(client, tool, threads == 0 ? "" : " --threads " + std::to_string(threads));
     const RecordBatch wanted = changed(lines, f);
     const RecordBatch got = read_all(client, "/out");
     CHECK(got.lengths == wanted.lengths);
@@ -113,6 +114,36 @@ TEST_CASE("a copy-class tool may change the lengths of records, with and without
   for (const std::uint32_t bevy : {0u, 2u}) {
     for (const std::size_t count : {1, 5, 1000}) check_lines(bevy, count, change_lengths);
   }
+}
+
+TEST_CASE("a copy-class tool makes the same with any number of threads, and of batches") {
+  for (const unsigned threads : {4u, 8u, 12u}) {  // on a machine of four workers
+    for (const std::size_t count : {1, 1000, 60'000}) check_lines(0, count, change_lengths, threads);
+  }
+  check_lines(2, 1000, upper, 12);
+}
+
+TEST_CASE("a batch that cannot be made ends a tool of several threads, without an output") {
+  const BatchFunction f = [](RowBatch& batch) -> Status {
+    if (batch.first == 0) return {};
+    return fail(Code::kInvalid, "not this one");
+  };
+  const Tool tool = copy_class_tool("tool", "for a test", f, Calls::kAtOnce);
+  sim::ToolFixture fixture(1, 4, tool.work);
+  fixture.run([&](Client& client) {
+    const RecordBatch lines = lines_of(60'000);
+    File in = must(client.create("/in", options_of(Format::lines(), 0)));
+    must(in.write_batch(lines.lengths, lines.data));
+    must(in.commit());
+    CLI::App app;
+    tool.options(app);
+    app.parse("/in /out --threads 12", false);
+    Controller controller(client, sim::sim_controller());
+    const auto done = tool.control(controller);
+    REQUIRE(!done);
+    CHECK(done.error().to_string().find("not this one") != std::string::npos);
+    CHECK(!client.stat("/out"));
+  });
 }
 
 TEST_CASE("a copy-class tool makes a file of fixed records with bevies as long as its source, a short last one too") {
