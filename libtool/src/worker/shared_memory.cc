@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/assert.h"
-#include "worker/mapping.h"
+#include "worker/map_pages.h"
 
 namespace pif::tool {
 namespace {

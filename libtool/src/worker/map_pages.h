@@ -1,4 +1,4 @@
-// What mappings of files and of shared memory have in common.
+// Mapping pages that are in memory already.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "worker/mapping.h"
+#include "worker/map_pages.h"
 
 #include <cstdint>
 
