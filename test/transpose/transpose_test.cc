@@ -190,6 +190,41 @@ TEST_CASE("workers' messages that come late or twice change nothing in a transpo
   check_transposes(Fixture(1, {.duplicate = 0.1, .reorder = 0.1, .reorder_max = kLate, .steps_max = UINT64_MAX / 2}));
 }
 
+TEST_CASE("matrices of a few rows or a few columns, too, in little memory and in much") {
+  constexpr std::pair<std::uint64_t, std::uint64_t> kSides[] = {{1, 100'000}, {3, 5'000}, {40, 9'000}, {700, 1'500}};
+  Fixture fixture(6);
+  fixture.run([&](Client& client) {
+    std::mt19937_64 random(6);
+    for (const auto& [few, many] : kSides) {
+      for (const auto& [rows, columns] : {std::pair(few, many), std::pair(many, few)}) {
+        for (const std::uint32_t bits : {1, 8}) {
+          Case one;
+          one.element = {bits, BitOrder::kMsb};
+          one.rows = rows;
+          one.columns = columns;
+          one.bytes = matrix::random_bytes(rows * one.element.bytes_of(columns), random);
+          one.options.format = Format::fixed(static_cast<std::uint32_t>(one.element.bytes_of(columns)));
+          one.options.width = 4;
+          put(client, "/in", one.options, one.bytes);
+          one.wanted.element_bits = bits;
+          one.wanted.columns = columns;
+          const Bytes expected = matrix::transposed(one.bytes, rows, columns, one.element);
+          for (const std::uint64_t memory : {64u << 10, 2u << 20, 1u << 30}) {
+            for (const Algorithm algorithm : {Algorithm::kDirect, Algorithm::kRecursive}) {
+              one.wanted.memory = memory;
+              one.wanted.algorithm = algorithm;
+              if (algorithm == Algorithm::kDirect && memory < 2u << 20) continue;  // a message for each few columns
+              INFO(one.text());
+              transpose(client, one.wanted, memory == 1u << 30);
+              CHECK(difference(get(client, "/out"), expected) == "");
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("of long rows only the pieces that a stripe needs are read, after the first") {
   Fixture fixture(5);
   fixture.run([&](Client& client) {

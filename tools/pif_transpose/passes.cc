@@ -23,8 +23,10 @@ void Passes::number_rows() {
   const parity::Layout& layout = input_.layout();
   const RecordNumber begin = plan_.shape.rows.begin;
   const Row first = layout.rows(input_.index(), begin);
-  for (std::uint64_t i = 0; i < plan_.rows / layout.width(); ++i)
-    numbers_.push_back(layout.record_at({input_.index(), first + i}) - begin);
+  // All bands have the same number of rows on each LFS.
+  const std::uint64_t count =
+      plan_.passes == 0 ? rows_here(input_, plan_.shape.rows).size() : plan_.rows() / layout.width();
+  for (std::uint64_t i = 0; i < count; ++i) numbers_.push_back(layout.record_at({input_.index(), first + i}) - begin);
 }
 
 Status Passes::load() {
@@ -54,7 +56,7 @@ Status Passes::load() {
 
 void Passes::split(std::uint64_t grain) {
   const std::size_t bytes = plan_.grain_bytes(grain), half = plan_.row_bytes() / 2;
-  const std::uint64_t count = plan_.rows / grain / 2;
+  const std::uint64_t count = plan_.columns() / grain / 2;
   for (std::uint64_t i = 0; i < numbers_.size(); ++i) {
     const std::size_t stays = is_odd(i, grain) ? bytes : 0;
     copy_grains(row(i) + stays, 2 * bytes, staying_.space().data() + i * half, bytes, bytes, count);
@@ -64,7 +66,7 @@ void Passes::split(std::uint64_t grain) {
 
 void Passes::join(std::uint64_t grain) {
   const std::size_t bytes = plan_.grain_bytes(grain), half = plan_.row_bytes() / 2;
-  const std::uint64_t count = plan_.rows / grain / 2, distance = grain / input_.layout().width();
+  const std::uint64_t count = plan_.columns() / grain / 2, distance = grain / input_.layout().width();
   for (std::uint64_t i = 0; i < numbers_.size(); ++i) {
     const std::size_t stays = is_odd(i, grain) ? bytes : 0;
     const std::uint64_t partner = is_odd(i, grain) ? i - distance : i + distance;
@@ -74,7 +76,7 @@ void Passes::join(std::uint64_t grain) {
 }
 
 Status Passes::run() {
-  std::uint64_t grain = plan_.rows / 2;
+  std::uint64_t grain = plan_.side / 2;
   for (std::uint32_t pass = 0; pass < plan_.passes; ++pass, grain /= 2) {
     split(grain);
     PIF_TRY(team_.barrier());
@@ -83,10 +85,6 @@ Status Passes::run() {
     worker_.progress(pass, plan_.passes + 1);
   }
   return {};
-}
-
-std::span<const std::byte> Passes::rows(std::uint64_t first, std::uint64_t count) {
-  return rows_.space().subspan(first * plan_.row_bytes(), count * plan_.row_bytes());
 }
 
 }  // namespace pif::transpose

@@ -23,11 +23,10 @@ class Passes {
   // Calls of all workers: there is a barrier after the splitting and after the joining.
   [[nodiscard]] Status run();
 
-  // Local rows [first, first + count), packed, plan.row_bytes() each.
-  std::span<const std::byte> rows(std::uint64_t first, std::uint64_t count);
+  // A local row that is kept, plan.row_bytes().
+  std::byte* row(std::uint64_t i) { return rows_.space().data() + i * plan_.row_bytes(); }
 
  private:
-  std::byte* row(std::uint64_t i) { return rows_.space().data() + i * plan_.row_bytes(); }
   bool is_odd(std::uint64_t i, std::uint64_t grain) const { return (numbers_[i] / grain & 1) != 0; }
   void number_rows();
   void split(std::uint64_t grain);
