@@ -173,12 +173,10 @@ void with_little_memory(const Task& task) {
 // Reads and writes everything log2(p) times for its passes, and once more for its bands.
 void recursively(const Task& task) {
   constexpr double kPasses = 3;
+  const std::vector<std::string> recursive = {"--algorithm", "recursive"};
   const Pair p = pair(
-      1, [&] { task.prepare(); },
-      [&] {
-        return task.ours({"--algorithm", "recursive"});
-      },
-      [&] { return task.ours(); });
+      1, [&] { task.prepare(); }, [&] { return task.ours(recursive); }, [&] { return task.ours(); });
+  task.check(recursive);
   task.c.report.add({"the same, recursive, each of 2 passes and bands : direct", seconds_text(p.ours),
                      seconds_text(p.other), 1 / p.ratio / kPasses, 2.5, false, ""});
 }
