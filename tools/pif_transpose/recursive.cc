@@ -195,14 +195,14 @@ Status Bands::take(const tool::Channel<Rows>::Item& item) {
   return {};
 }
 
-// By whole tiles of a grain.
+// Threads have whole tiles of a grain.
 void Bands::transpose_grains(const RecursivePlan::Band& band, const std::vector<std::byte>& rows) {
   const matrix::Element element = plan_.shape.element;
   const std::size_t pitch = plan_.band_row_bytes(), grain = plan_.grain_bytes(plan_.band);
   const std::uint64_t grains = pitch / grain, step = kTilesAtOnce * matrix::tile_elements(element);
   const std::uint64_t steps = (plan_.band + step - 1) / step;
   transposed_.resize(rows.size());
-  tool::for_each_part(1, band.count * grains * steps, [&](std::uint64_t part) {
+  tool::for_each_part(worker_.threads(), band.count * grains * steps, [&](std::uint64_t part) {
     const std::uint64_t square = part / steps / grains, column = part % steps * step;
     const std::uint64_t columns = plan_.columns_of(band, band.first + square).size();
     if (column >= columns) return;
