@@ -13,6 +13,7 @@
 #include "harness.h"
 #include "pif/matrix/instructions.h"
 #include "pif/matrix/transpose.h"
+#include "pif/matrix/weave.h"
 
 namespace pif::bench {
 namespace {
@@ -102,6 +103,27 @@ void bench_kernels(Context& c) {
   }
 }
 
+// Rows of bits, put together from parts that lie far apart, one thread. Beside it, what memcpy does with as many bytes.
+void bench_weaving(Context& c) {
+  const std::uint64_t row_bytes = 16'384, rows = c.options.smoke ? 64 : 4096, elements = row_bytes * 8;
+  for (const std::uint32_t parts : {2U, 4U, 8U, 16U, 32U}) {
+    const matrix::Weave weave(kBit, elements, parts, parts,
+                              [&](std::uint64_t i) { return static_cast<std::uint32_t>(i % parts); });
+    const std::uint64_t pitch = row_bytes / parts + 64;
+    const Mapping from(parts * rows * pitch + sizeof(std::uint64_t)), to(rows * row_bytes);
+    std::vector<const std::byte*> begins;
+    for (std::uint32_t part = 0; part < parts; ++part) begins.push_back(from.bytes() + part * rows * pitch);
+    const auto bytes = static_cast<double>(rows * row_bytes);
+    const double copy =
+        bytes / seconds_of(c.options.repeats, [&] { std::copy_n(from.bytes(), rows * row_bytes, to.bytes()); });
+    const double speed = bytes / seconds_of(c.options.repeats, [&] {
+                           weave.weave(begins, pitch, rows, {to.bytes(), row_bytes});
+                         });
+    c.report.add({fmt::format("rows of bits woven from {} parts, GB/s", parts), rate_text(speed), rate_text(copy),
+                  speed / 1e9, parts <= 8 ? 2.5 : 1.0, true, ""});
+  }
+}
+
 // One matrix, from file to file.
 struct Task {
   Context& c;
@@ -173,12 +195,10 @@ void with_little_memory(const Task& task) {
 // Reads and writes everything log2(p) times for its passes, and once more for its bands.
 void recursively(const Task& task) {
   constexpr double kPasses = 3;
+  const std::vector<std::string> recursive = {"--algorithm", "recursive"};
   const Pair p = pair(
-      1, [&] { task.prepare(); },
-      [&] {
-        return task.ours({"--algorithm", "recursive"});
-      },
-      [&] { return task.ours(); });
+      1, [&] { task.prepare(); }, [&] { return task.ours(recursive); }, [&] { return task.ours(); });
+  task.check(recursive);
   task.c.report.add({"the same, recursive, each of 2 passes and bands : direct", seconds_text(p.ours),
                      seconds_text(p.other), 1 / p.ratio / kPasses, 2.5, false, ""});
 }
@@ -199,6 +219,7 @@ void with_matrix(Context& c, const std::string& name, std::uint64_t side,
 
 void bench_transpose(Context& c) {
   bench_kernels(c);
+  bench_weaving(c);
   with_matrix(c, "transpose", c.options.smoke ? 8192 : 131'072, [](const Task& task) {
     against_cp(task);
     with_little_memory(task);

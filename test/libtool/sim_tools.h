@@ -85,15 +85,17 @@ inline constexpr const char* kToolProgram = "/bin/tool";
 // What a worker does that also waits, or looks at the world.
 using WorkerBody = std::function<Status(tool::Worker&, Actor& self)>;
 
-// Makes `work` what the workers of kToolProgram do. names: outlives the world.
-inline void register_tool(Cluster& cluster, Names& names, WorkerBody work, Spoil spoil = {}) {
-  cluster.programs().mains[kToolProgram] = [&names, work = std::move(work), spoil = std::move(spoil)](
+// Makes `work` what the workers of kToolProgram do. names: outlives the world. has_threads: their tasks run on threads
+// of their own, which the world does not know; nothing else does meanwhile, for the worker waits for them.
+inline void register_tool(Cluster& cluster, Names& names, WorkerBody work, Spoil spoil = {}, bool has_threads = false) {
+  cluster.programs().mains[kToolProgram] = [&names, work = std::move(work), spoil = std::move(spoil), has_threads](
                                                Actor& self, const lfs::Spawner::Order&, Handle connection) {
     ClientSide side(self);
     const ClientWorld client = side.world();
     const auto inbox = std::make_shared<Inbox>();
     NamedMessenger to_lfs(self, names, inbox, false, spoil);
     tool::WorkerWorld world{to_lfs, client.storage, client.entropy, std::move(connection), {}};
+    world.has_threads = has_threads;
     world.listen = [&](const tool::MailPlace& place) -> Result<tool::Mailbox> {
       names[place.at.ipc()] = names[place.at.unix_path()] = self.name();
       tool::Mailbox box{std::make_unique<NamedMessenger>(self, names, inbox, true, spoil), place.at};

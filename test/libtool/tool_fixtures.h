@@ -43,14 +43,14 @@ inline std::vector<std::byte> get(Client& client, const std::string& path) {
   return bytes;
 }
 
-// A file system and a tool.
+// A file system and a tool. has_threads: as register_tool() has it.
 struct ToolFixture {
   ToolFixture(std::uint64_t seed, unsigned lfss, tool::WorkerFunction work, Spoil spoil = {},
-              const Options& options = {.steps_max = UINT64_MAX / 2})
+              const Options& options = {.steps_max = UINT64_MAX / 2}, bool has_threads = false)
       : world(seed, options), cluster(world, lfss) {
     register_tool(
         cluster, names, [work = std::move(work)](tool::Worker& worker, Actor&) { return work(worker); },
-        std::move(spoil));
+        std::move(spoil), has_threads);
   }
   void run(const std::function<void(Client&)>& body) {
     run([&body](Client& client, Actor&) { body(client); });

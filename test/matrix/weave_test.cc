@@ -1,6 +1,9 @@
 // Rows from parts against a loop over bits, for every width, number of parts and pattern.
 #include "pif/matrix/weave.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include <catch2/catch.hpp>
 
 #include "matrix/bits.h"
@@ -68,6 +71,23 @@ TEST_CASE("parts dealt round, as many as there may be, give rows of any length")
                [parts](std::uint64_t j) { return static_cast<std::uint32_t>(j % parts); }},
               random);
   });
+}
+
+// Longer than what is woven at once in several steps; dealt from any part on, in any order.
+TEST_CASE("many parts dealt round give long rows") {
+  std::mt19937_64 random(4);
+  for (const std::uint32_t parts : {9U, 12U, 16U, 17U, 24U, 32U, 36U, 64U, 300U}) {
+    for (const Element element : {Element{1, BitOrder::kMsb}, Element{1, BitOrder::kLsb}, Element{4, BitOrder::kMsb},
+                                  Element{16, BitOrder::kLsb}}) {
+      std::vector<std::uint32_t> order(parts);
+      std::iota(order.begin(), order.end(), 0U);
+      std::shuffle(order.begin(), order.end(), random);
+      const std::uint64_t bits = 140'000 + random() % 150'000;
+      check({element, bits / element.bits, parts, parts, [&](std::uint64_t j) { return order[j % parts]; }}, random);
+      check({element, parts - 1 + random() % 3, parts, parts, [&](std::uint64_t j) { return order[j % parts]; }},
+            random);
+    }
+  }
 }
 
 TEST_CASE("parts in any pattern give rows") {

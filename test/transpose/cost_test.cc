@@ -1,6 +1,9 @@
 // The formulas and the plans of a transpose.
 #include "../../tools/pif_transpose/cost.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <catch2/catch.hpp>
 
 #include "../../tools/pif_transpose/direct_plan.h"
@@ -55,27 +58,83 @@ TEST_CASE("stripes cover every column once, and windows are as large as memory a
 TEST_CASE("bands fit into memory, and are exchanged on one LFS") {
   for (const std::uint64_t memory : {std::uint64_t{1}, std::uint64_t{64} << 20, 4 * kGiB, 64 * kGiB}) {
     const RecursivePlan plan = plan_recursive(kLarge, layout(6), memory);
-    CHECK(plan.rows >= 262144);
-    CHECK(plan.rows == plan.band << plan.passes);
+    CHECK(plan.rows() >= 262144);
+    CHECK(plan.side == plan.band << plan.passes);
+    CHECK(plan.down == 1);
+    CHECK(plan.across == 1);
     CHECK(plan.band % 6 == 0);
-    if (memory > 1) CHECK(3 * 6 * plan.band * plan.row_bytes() <= memory);
+    if (memory > 1) CHECK(3 * 6 * plan.band * plan.band_row_bytes() <= memory);
   }
   const Shape small = {{1, matrix::BitOrder::kMsb}, {0, 300}, {0, 500}};
   CHECK(plan_recursive(small, layout(6), kGiB).passes == 0);
 }
 
-TEST_CASE("of all bands, as many bytes are used as the matrix has") {
-  for (const auto& [rows, columns] : {std::pair(300, 5000), std::pair(5000, 300), std::pair(777, 778)}) {
-    const Shape shape = {
-        {8, matrix::BitOrder::kMsb}, {0, static_cast<std::uint64_t>(rows)}, {0, static_cast<std::uint64_t>(columns)}};
-    for (const std::uint64_t memory : {std::uint64_t{1}, std::uint64_t{1} << 20, kGiB}) {
-      const RecursivePlan plan = plan_recursive(shape, layout(6), memory);
-      std::uint64_t bytes = 0;
-      for (std::uint64_t band = 0; band < plan.band_count(); ++band)
-        for (std::uint64_t i = 0; i < plan.band; ++i) bytes += plan.used_grains(i) * plan.used_bytes(band);
-      CHECK(bytes == shape.row_count() * shape.column_count());
+namespace {
+
+constexpr std::uint64_t kSides[] = {1, 3, 8, 53, 300, 777, 778, 1200, 5000, 100'000};
+
+// f(plan) for matrices of all these sides, tall and wide, in little memory and in much.
+template <typename F>
+void for_all_plans(const F& f) {
+  for (const std::uint32_t bits : {1, 8}) {
+    for (const std::uint64_t rows : kSides) {
+      for (const std::uint64_t columns : kSides) {
+        for (const std::uint64_t memory : {std::uint64_t{1}, std::uint64_t{1} << 16, std::uint64_t{1} << 20, kGiB}) {
+          const Shape shape = {{bits, matrix::BitOrder::kMsb}, {0, rows}, {5, 5 + columns}};
+          const RecursivePlan plan = plan_recursive(shape, layout(6), memory);
+          INFO(rows << " x " << columns << " of " << bits << " bits, memory " << memory << ": " << plan.down << " x "
+                    << plan.across << " squares of " << plan.band << " << " << plan.passes << ", blocks "
+                    << plan.blocks);
+          f(plan, memory);
+        }
+      }
     }
   }
+}
+
+std::uint64_t bytes_of(std::uint64_t rows, std::uint64_t columns, const RecursivePlan& plan) {
+  return (rows * columns * plan.shape.element.bits + 7) / 8;
+}
+
+}  // namespace
+
+TEST_CASE("of all bands, as many bytes are used as the matrix has, and every column is in one of them") {
+  for_all_plans([](const RecursivePlan& plan, std::uint64_t) {
+    std::uint64_t bytes = 0, columns = 0, grains = 0;
+    for (std::uint64_t square = 0; square < plan.down; ++square)
+      for (std::uint64_t i = 0; i < plan.band; ++i) grains += plan.used_grains(square, i);
+    std::vector<Range> found;
+    for (std::uint64_t number = 0; number < plan.band_count(); ++number) {
+      const RecursivePlan::Band band = plan.band_of(number);
+      for (std::uint64_t square = band.first; square < band.first + band.count; ++square) {
+        const Range range = plan.columns_of(band, square);
+        if (range.empty()) continue;
+        found.push_back(range);
+        columns += range.size();
+        bytes += grains * plan.shape.element.bytes_of(range.size());
+      }
+    }
+    std::sort(found.begin(), found.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    CHECK(std::adjacent_find(found.begin(), found.end(),
+                             [](const Range& a, const Range& b) { return a.end != b.begin; }) == found.end());
+    CHECK(columns == plan.column_end());
+    CHECK(bytes == plan.shape.row_count() * plan.shape.element.bytes_of(plan.column_end()));
+  });
+}
+
+TEST_CASE("scratch files and work are in proportion to the matrix, whatever its sides") {
+  for_all_plans([](const RecursivePlan& plan, std::uint64_t memory) {
+    const std::uint64_t rows = plan.shape.row_count(), columns = plan.column_end();
+    const std::uint64_t unit = 24 << plan.passes;  // to which sides are rounded: the period of 6 LFSs, and whole bytes
+    CHECK(plan.scratch_bytes() <= 4 * bytes_of(rows + (plan.passes > 0 ? unit : 0), columns + unit, plan));
+    if (plan.band >= 8 * 24 && plan.passes > 0) CHECK(plan.scratch_bytes() <= 4 * bytes_of(rows, columns, plan));
+    // A band of several squares is no larger than what one may be, and there are enough for all workers.
+    if (plan.blocks == 1) return;
+    CHECK(3 * 6 * plan.blocks * plan.band * plan.band_row_bytes() <= memory);
+    CHECK(plan.band_count() >= 4 * 6);
+  });
+  const Shape tall = {{1, matrix::BitOrder::kMsb}, {0, 64 << 20}, {0, 4096}};  // 32 GiB: 4 PiB as a square
+  CHECK(plan_recursive(tall, layout(4), 4 * kGiB).scratch_bytes() <= 66 * kGiB);
 }
 
 }  // namespace pif::transpose

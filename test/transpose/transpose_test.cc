@@ -1,5 +1,7 @@
 // Whole transposes in the simulated world: every shape, element, width, window and algorithm against a loop over bits.
 #include <algorithm>
+#include <cstdlib>
+#include <iostream>
 
 #include <fmt/format.h>
 #include <rapidcheck.h>
@@ -8,6 +10,7 @@
 #include "../../tools/pif_transpose/transpose.h"
 #include "libtool/tool_fixtures.h"
 #include "matrix/bits.h"
+#include "pif/matrix/transpose.h"
 
 namespace pif::transpose {
 namespace {
@@ -24,6 +27,12 @@ constexpr unsigned kLfss = 9;
 struct Fixture : sim::ToolFixture {
   explicit Fixture(std::uint64_t seed) : ToolFixture(seed, kLfss, work) {}
   Fixture(std::uint64_t seed, const sim::Options& options) : ToolFixture(seed, kLfss, work, {}, options) {}
+};
+
+// The same, whose workers have threads.
+struct ThreadsFixture : sim::ToolFixture {
+  explicit ThreadsFixture(std::uint64_t seed)
+      : ToolFixture(seed, kLfss, work, {}, {.steps_max = UINT64_MAX / 2}, true) {}
 };
 
 constexpr Duration kLate = std::chrono::milliseconds(50);  // of a letter: jobs of many letters take minutes so
@@ -99,6 +108,23 @@ struct Case {
     return made;
   }
 
+  // So many rows that threads have some of them each, unless they are few.
+  static Case any_large() {
+    Case made;
+    made.element = {1U << *rc::gen::inRange(0U, 7U), *rc::gen::element(BitOrder::kMsb, BitOrder::kLsb)};
+    made.options.width = *rc::gen::inRange<std::uint32_t>(1, 5);
+    const std::uint64_t tiles = *rc::gen::inRange<std::uint64_t>(1, 6) * made.options.width;
+    made.rows = *rc::gen::inRange<std::uint64_t>(1, tiles * matrix::tile_elements(made.element) + 2);
+    const std::uint64_t bits = *rc::gen::inRange<std::uint64_t>(1, 3u << 20);
+    made.columns = std::clamp<std::uint64_t>(bits / (made.rows * made.element.bits), 1, 20'000);
+    std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
+    made.bytes = matrix::random_bytes(made.rows * made.element.bytes_of(made.columns), random);
+    made.options.format = Format::fixed(static_cast<std::uint32_t>(made.element.bytes_of(made.columns)));
+    made.choose_way();
+    made.wanted.memory = *rc::gen::element<std::uint64_t>(256u << 10, 2u << 20, 1u << 30);
+    return made;
+  }
+
   void choose_layouts() {
     options.format = Format::fixed(static_cast<std::uint32_t>(element.bytes_of(columns)));
     options.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
@@ -164,6 +190,17 @@ std::string difference(const Bytes& got, const Bytes& expected) {
                      *at.second);
 }
 
+// rc::check() of fewer cases, which take longer, unless RC_PARAMS is there (scripts/long).
+template <typename F>
+bool check_some(const std::string& what, const F& f) {
+  rc::detail::TestParams params = rc::detail::configuration().testParams;
+  if (std::getenv("RC_PARAMS") == nullptr) params.maxSuccess = 40;
+  const auto result = rc::detail::checkTestable(f, rc::detail::TestMetadata{"", what}, params);
+  rc::detail::printResultMessage(result, std::cerr);
+  std::cerr << "\n";
+  return result.template is<rc::detail::SuccessResult>();
+}
+
 // Any transposes in that world, and back.
 void check_transposes(Fixture&& fixture) {
   fixture.run([&](Client& client) {
@@ -188,6 +225,58 @@ TEST_CASE("any matrix, transposed in any way, is what a loop over its bits makes
 
 TEST_CASE("workers' messages that come late or twice change nothing in a transpose") {
   check_transposes(Fixture(1, {.duplicate = 0.1, .reorder = 0.1, .reorder_max = kLate, .steps_max = UINT64_MAX / 2}));
+}
+
+TEST_CASE("any matrix is transposed to the same bytes on 1, 2, 3 and 7 threads of each worker") {
+  ThreadsFixture fixture(9);
+  fixture.run([&](Client& client) {
+    REQUIRE(check_some("threads", [&] {
+      Case one = Case::any_large();
+      put(client, "/in", one.options, one.bytes);
+      const Bytes expected = one.expected();
+      for (const unsigned threads : {1U, 2U, 3U, 7U}) {
+        one.wanted.threads = threads * one.options.width;
+        RC_LOG() << one.text() << "\n";
+        transpose(client, one.wanted, one.apart);
+        RC_ASSERT(difference(get(client, "/out"), expected) == "");
+      }
+    }));
+  });
+}
+
+TEST_CASE("matrices of a few rows or a few columns, too, in little memory and in much") {
+  constexpr std::pair<std::uint64_t, std::uint64_t> kSides[] = {{1, 100'000}, {3, 5'000}, {40, 9'000}, {700, 1'500}};
+  Fixture fixture(6);
+  fixture.run([&](Client& client) {
+    std::mt19937_64 random(6);
+    for (const auto& [few, many] : kSides) {
+      for (const auto& [rows, columns] : {std::pair(few, many), std::pair(many, few)}) {
+        for (const std::uint32_t bits : {1, 8}) {
+          Case one;
+          one.element = {bits, BitOrder::kMsb};
+          one.rows = rows;
+          one.columns = columns;
+          one.bytes = matrix::random_bytes(rows * one.element.bytes_of(columns), random);
+          one.options.format = Format::fixed(static_cast<std::uint32_t>(one.element.bytes_of(columns)));
+          one.options.width = 4;
+          put(client, "/in", one.options, one.bytes);
+          one.wanted.element_bits = bits;
+          one.wanted.columns = columns;
+          const Bytes expected = matrix::transposed(one.bytes, rows, columns, one.element);
+          for (const std::uint64_t memory : {64u << 10, 2u << 20, 1u << 30}) {
+            for (const Algorithm algorithm : {Algorithm::kDirect, Algorithm::kRecursive}) {
+              one.wanted.memory = memory;
+              one.wanted.algorithm = algorithm;
+              if (algorithm == Algorithm::kDirect && memory < 2u << 20) continue;  // a message for each few columns
+              INFO(one.text());
+              transpose(client, one.wanted, memory == 1u << 30);
+              CHECK(difference(get(client, "/out"), expected) == "");
+            }
+          }
+        }
+      }
+    }
+  });
 }
 
 TEST_CASE("of long rows only the pieces that a stripe needs are read, after the first") {

@@ -7,6 +7,7 @@ namespace pif::transpose {
 namespace {
 
 constexpr std::size_t kLoadBytes = 1u << 20;
+constexpr std::size_t kPartBytes = 16u << 10;  // of rows: less is not worth a thread
 
 // Every second of `count` grains, from `from` to `to`: steps of one or two grains on either side.
 void copy_grains(const std::byte* from, std::size_t from_step, std::byte* to, std::size_t to_step, std::size_t bytes,
@@ -23,8 +24,18 @@ void Passes::number_rows() {
   const parity::Layout& layout = input_.layout();
   const RecordNumber begin = plan_.shape.rows.begin;
   const Row first = layout.rows(input_.index(), begin);
-  for (std::uint64_t i = 0; i < plan_.rows / layout.width(); ++i)
-    numbers_.push_back(layout.record_at({input_.index(), first + i}) - begin);
+  // All bands have the same number of rows on each LFS.
+  const std::uint64_t count =
+      plan_.passes == 0 ? rows_here(input_, plan_.shape.rows).size() : plan_.rows() / layout.width();
+  for (std::uint64_t i = 0; i < count; ++i) numbers_.push_back(layout.record_at({input_.index(), first + i}) - begin);
+}
+
+// Consecutive rows, as tasks: what they touch may have to come from a disk.
+Status Passes::for_parts(std::uint64_t rows, const std::function<Status(Range)>& f) {
+  const std::uint64_t most = std::min<std::uint64_t>(worker_.threads(), rows);
+  const std::uint64_t parts =
+      std::clamp<std::uint64_t>(rows * plan_.row_bytes() / kPartBytes, 1, std::max<std::uint64_t>(most, 1));
+  return worker_.run_tasks(parts, [&](std::size_t i) { return f({rows * i / parts, rows * (i + 1) / parts}); });
 }
 
 Status Passes::load() {
@@ -36,36 +47,44 @@ Status Passes::load() {
     PIF_TRY_VALUE(*scratch, worker_.scratch());
     PIF_TRY(scratch->allocate(scratch == &rows_ ? bytes : bytes / 2));
   }
-  RowSource source(input_, rows_here(input_, plan_.shape.rows));
+  std::atomic<std::uint64_t> bytes_read = 0;
+  PIF_TRY(for_parts(rows_here(input_, plan_.shape.rows).size(), [&](Range rows) { return load(rows, bytes_read); }));
+  input_.count_read(bytes_read);
+  return {};
+}
+
+Status Passes::load(Range rows, std::atomic<std::uint64_t>& bytes_read) {
+  const Row begin = rows_here(input_, plan_.shape.rows).begin;
+  RowSource source(input_, {begin + rows.begin, begin + rows.end});
   const matrix::Element element = plan_.shape.element;
   const Range wanted{(plan_.shape.columns.begin - plan_.skipped) * element.bits / 8,
                      element.bytes_of(plan_.shape.columns.end)};
   source.begin_stripe(wanted);
-  const std::uint64_t at_once = std::max<std::uint64_t>(kLoadBytes / (wanted.end - wanted.begin), 1);
+  const std::uint64_t at_once = std::max<std::uint64_t>(kLoadBytes / wanted.size(), 1);
   for (std::uint64_t first = 0; first < source.count(); first += at_once) {
     const std::uint64_t count = std::min(at_once, source.count() - first);
     PIF_TRY_VALUE(const matrix::ConstRows in, source.next(count));
-    input_.count_read(source.take_bytes_read());
     for (std::uint64_t i = 0; i < count; ++i)
-      std::memcpy(row(first + i), in.base + i * in.pitch, wanted.end - wanted.begin);
+      std::memcpy(row(rows.begin + first + i), in.base + i * in.pitch, wanted.size());
   }
+  bytes_read += source.take_bytes_read();
   return {};
 }
 
-void Passes::split(std::uint64_t grain) {
+void Passes::split(std::uint64_t grain, Range rows) {
   const std::size_t bytes = plan_.grain_bytes(grain), half = plan_.row_bytes() / 2;
-  const std::uint64_t count = plan_.rows / grain / 2;
-  for (std::uint64_t i = 0; i < numbers_.size(); ++i) {
+  const std::uint64_t count = plan_.columns() / grain / 2;
+  for (std::uint64_t i = rows.begin; i < rows.end; ++i) {
     const std::size_t stays = is_odd(i, grain) ? bytes : 0;
     copy_grains(row(i) + stays, 2 * bytes, staying_.space().data() + i * half, bytes, bytes, count);
     copy_grains(row(i) + (bytes - stays), 2 * bytes, moving_.space().data() + i * half, bytes, bytes, count);
   }
 }
 
-void Passes::join(std::uint64_t grain) {
+void Passes::join(std::uint64_t grain, Range rows) {
   const std::size_t bytes = plan_.grain_bytes(grain), half = plan_.row_bytes() / 2;
-  const std::uint64_t count = plan_.rows / grain / 2, distance = grain / input_.layout().width();
-  for (std::uint64_t i = 0; i < numbers_.size(); ++i) {
+  const std::uint64_t count = plan_.columns() / grain / 2, distance = grain / input_.layout().width();
+  for (std::uint64_t i = rows.begin; i < rows.end; ++i) {
     const std::size_t stays = is_odd(i, grain) ? bytes : 0;
     const std::uint64_t partner = is_odd(i, grain) ? i - distance : i + distance;
     copy_grains(staying_.space().data() + i * half, bytes, row(i) + stays, 2 * bytes, bytes, count);
@@ -74,19 +93,15 @@ void Passes::join(std::uint64_t grain) {
 }
 
 Status Passes::run() {
-  std::uint64_t grain = plan_.rows / 2;
+  std::uint64_t grain = plan_.side / 2;
   for (std::uint32_t pass = 0; pass < plan_.passes; ++pass, grain /= 2) {
-    split(grain);
+    PIF_TRY(for_parts(numbers_.size(), [&](Range rows) -> Status { return split(grain, rows), Status(); }));
     PIF_TRY(team_.barrier());
-    join(grain);
+    PIF_TRY(for_parts(numbers_.size(), [&](Range rows) -> Status { return join(grain, rows), Status(); }));
     PIF_TRY(team_.barrier());
     worker_.progress(pass, plan_.passes + 1);
   }
   return {};
-}
-
-std::span<const std::byte> Passes::rows(std::uint64_t first, std::uint64_t count) {
-  return rows_.space().subspan(first * plan_.row_bytes(), count * plan_.row_bytes());
 }
 
 }  // namespace pif::transpose

@@ -2,9 +2,11 @@
 //
 // In a pass with grains of k elements, row r keeps every second grain, from the one numbered h = (r / k) mod 2 on; the
 // others change places with those of row r + k (h = 0) or r - k (h = 1). All these rows are here (recursive_plan.h).
-// Not thread-safe.
+// The worker's threads have a part of the rows each. Not thread-safe.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <vector>
 
 #include "pif/tool/team.h"
@@ -23,15 +25,16 @@ class Passes {
   // Calls of all workers: there is a barrier after the splitting and after the joining.
   [[nodiscard]] Status run();
 
-  // Local rows [first, first + count), packed, plan.row_bytes() each.
-  std::span<const std::byte> rows(std::uint64_t first, std::uint64_t count);
+  // A local row that is kept, plan.row_bytes().
+  std::byte* row(std::uint64_t i) { return rows_.space().data() + i * plan_.row_bytes(); }
 
  private:
-  std::byte* row(std::uint64_t i) { return rows_.space().data() + i * plan_.row_bytes(); }
   bool is_odd(std::uint64_t i, std::uint64_t grain) const { return (numbers_[i] / grain & 1) != 0; }
   void number_rows();
-  void split(std::uint64_t grain);
-  void join(std::uint64_t grain);
+  [[nodiscard]] Status for_parts(std::uint64_t rows, const std::function<Status(Range)>& f);
+  [[nodiscard]] Status load(Range rows, std::atomic<std::uint64_t>& bytes_read);
+  void split(std::uint64_t grain, Range rows);
+  void join(std::uint64_t grain, Range rows);
 
   tool::Worker& worker_;
   tool::Team& team_;

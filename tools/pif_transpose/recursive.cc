@@ -1,7 +1,6 @@
 #include "recursive.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -11,12 +10,14 @@
 #include "pif/matrix/transpose.h"
 #include "pif/tool/channel.h"
 #include "pif/tool/ordered_output.h"
+#include "pif/tool/parallel.h"
 
 namespace pif::transpose {
 namespace {
 
 constexpr std::uint64_t kMessageBytes = 4u << 20;
 constexpr std::uint64_t kPutBytes = 4u << 20;  // of rows, before others are heard
+constexpr std::uint64_t kTilesAtOnce = 16;     // side by side, of a grain
 constexpr std::uint32_t kUnderWayMax = 2;      // messages of rows from one worker to another
 
 // The last part of figure 5.15. Bands are dealt round to the input's workers; in each round everybody first sends to
@@ -38,28 +39,36 @@ class Bands {
   [[nodiscard]] Status run();
 
  private:
-  // Rows that the sender has of a band of the receiver's, in order; the grains of them that are used are in the body,
-  // as many bytes of each as hold columns of the matrix.
+  // Rows that the sender has of a band of the receiver's: of the first square those in order, then of the one below it.
+  // The body has of each row, in each of the band's squares side by side, the grains that are used; of these as many
+  // bytes as hold columns of the matrix.
   struct Rows {
     std::uint64_t band = 0;
     std::uint64_t first = 0;  // of the sender's rows of the band
     static auto members(auto& self) { return std::tie(self.band, self.first); }
   };
-  struct Band {
-    std::vector<std::byte> rows;  // row_bytes() each
+  struct Gathered {
+    std::vector<std::byte> rows;  // of each of its squares side by side, b of band_row_bytes() each
     std::uint64_t come = 0;
   };
-  std::uint64_t share() const { return plan_.band / dealt_.width(); }  // rows of a band that each LFS has
-  // Of a band's row here: grains that are used in its first one.
-  std::uint64_t row_bytes() const { return plan_.grain_bytes(plan_.used_grains(0) * plan_.band); }
+  using Places = std::vector<std::uint64_t>;
+  std::uint64_t share() const { return plan_.band / dealt_.width(); }  // rows of a band that each LFS has in a square
+  std::uint64_t all_shares() const { return plan_.down * share(); }
+  std::size_t square_bytes() const { return plan_.band * plan_.band_row_bytes(); }  // of one, in memory
+  std::uint64_t used_bytes(const RecursivePlan::Band& band, std::uint64_t square) const {
+    return plan_.shape.element.bytes_of(plan_.columns_of(band, square).size());
+  }
   std::uint64_t rows_at_once(std::uint64_t first) const;
-  std::uint64_t bytes_of(const std::vector<std::uint64_t>& places, std::uint64_t band, std::uint64_t first) const;
-  Band& band_of(std::uint64_t number) { return bands_[dealt_.locate(number).row & 1]; }
+  template <typename F>
+  void for_each_row(const Places& places, const RecursivePlan::Band& band, std::uint64_t first, const F& f) const;
+  std::uint64_t bytes_of(const Places& places, const RecursivePlan::Band& band, std::uint64_t first) const;
+  Gathered& gathered(std::uint64_t number) { return bands_[dealt_.locate(number).row & 1]; }
   void find_places();
   [[nodiscard]] Status send_round(std::uint64_t first_band);
   [[nodiscard]] Status send_rows(std::uint64_t band);
   [[nodiscard]] Status do_band(std::uint64_t number);
-  [[nodiscard]] Status put_rows(std::uint64_t band);
+  void transpose_grains(const RecursivePlan::Band& band, const std::vector<std::byte>& rows);
+  [[nodiscard]] Status put_rows(const RecursivePlan::Band& band);
   [[nodiscard]] Status take(const tool::Channel<Rows>::Item& item);
   template <typename F>
   [[nodiscard]] Status go_on_until(const F& holds);
@@ -70,14 +79,14 @@ class Bands {
   tool::Output& output_;
   const RecursivePlan& plan_;
   Passes& passes_;
-  Placement dealt_;                                 // bands over the input's LFSs
-  std::vector<std::uint32_t> ranks_;                // of these
-  std::vector<std::vector<std::uint64_t>> places_;  // in a band, of the rows that an LFS has of it
+  Placement dealt_;                   // bands over the input's LFSs
+  std::vector<std::uint32_t> ranks_;  // of these
+  std::vector<Places> places_;        // in a band, of the rows that an LFS has of it in a square
   std::optional<tool::OrderedOutput> out_;
   std::optional<tool::Talk> talk_;
   std::optional<tool::Channel<Rows>> rows_;
-  Band bands_[2];  // this worker's: the present one and the next
-  Row round_ = 0;  // of the present one
+  Gathered bands_[2];  // this worker's: the present one and the next
+  Row round_ = 0;      // of the present one
   std::vector<std::byte> transposed_;
 };
 
@@ -100,35 +109,48 @@ Status Bands::go_on_until(const F& holds) {
 
 // How many rows of a band go in the message that begins with the one numbered `first` of its sender.
 std::uint64_t Bands::rows_at_once(std::uint64_t first) const {
-  PIF_ASSERT(first < share(), first, share());
-  const std::uint64_t most = std::max<std::uint64_t>(kMessageBytes / std::max<std::uint64_t>(row_bytes(), 1), 1);
-  return std::min(most, share() - first);
+  PIF_ASSERT(first < all_shares(), first, all_shares());
+  const std::uint64_t row_bytes = plan_.blocks * plan_.grain_bytes(plan_.side);
+  return std::min(std::max<std::uint64_t>(kMessageBytes / row_bytes, 1), all_shares() - first);
 }
 
-// Of that message: zeros that the plan knows of do not travel.
-std::uint64_t Bands::bytes_of(const std::vector<std::uint64_t>& places, std::uint64_t band, std::uint64_t first) const {
-  std::uint64_t grains = 0;
-  for (std::uint64_t i = 0; i < rows_at_once(first); ++i) grains += plan_.used_grains(places[first + i]);
-  return grains * plan_.used_bytes(band);
+// Of that message: f(down, row, across, grains, bytes) for what a row has in each square side by side. It is row
+// places[row] of the band in the squares numbered `down`; `grains` of them are used, and of each so many bytes.
+template <typename F>
+void Bands::for_each_row(const Places& places, const RecursivePlan::Band& band, std::uint64_t first, const F& f) const {
+  for (std::uint64_t i = first; i < first + rows_at_once(first); ++i) {
+    const std::uint64_t down = i / share(), row = i % share(), grains = plan_.used_grains(down, places[row]);
+    for (std::uint64_t across = 0; grains > 0 && across < band.count; ++across)
+      f(down, row, across, grains, used_bytes(band, band.first + across));
+  }
 }
 
-Status Bands::send_rows(std::uint64_t band) {
-  const std::uint32_t rank = ranks_[dealt_.locate(band).lfs];
-  const auto& places = places_[input_.index()];
-  const std::size_t used = plan_.used_bytes(band), grain = plan_.grain_bytes(plan_.band);
-  for (std::uint64_t first = 0, count = 0; first < share(); first += count) {
-    PIF_TRY(go_on_until([&] { return rows_->credit(rank).allows(bytes_of(places, band, first)); }));
-    count = rows_at_once(first);
-    const auto rows = passes_.rows(band * share() + first, count);
-    net::Buffer body(bytes_of(places, band, first));
+// Zeros that the plan knows of do not travel.
+std::uint64_t Bands::bytes_of(const Places& places, const RecursivePlan::Band& band, std::uint64_t first) const {
+  std::uint64_t all = 0;
+  for_each_row(places, band, first,
+               [&](auto, auto, auto, std::uint64_t grains, std::size_t bytes) { all += grains * bytes; });
+  return all;
+}
+
+Status Bands::send_rows(std::uint64_t number) {
+  const RecursivePlan::Band band = plan_.band_of(number);
+  const std::uint32_t rank = ranks_[dealt_.locate(number).lfs];
+  const Places& places = places_[input_.index()];
+  const std::size_t grain = plan_.grain_bytes(plan_.band);
+  const std::uint64_t below = plan_.side / dealt_.width(), here = band.place * share();  // rows of this LFS
+  for (std::uint64_t first = 0; first < all_shares(); first += rows_at_once(first)) {
+    const std::uint64_t size = bytes_of(places, band, first);
+    PIF_TRY(go_on_until([&] { return rows_->credit(rank).allows(size); }));
+    net::Buffer body(size);
     std::byte* to = body.data();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const std::byte* from = rows.data() + i * plan_.row_bytes();
-      for (std::uint64_t n = plan_.used_grains(places[first + i]); n > 0; --n, from += grain)
-        to = std::copy_n(from, used, to);
-    }
+    for_each_row(places, band, first, [&](auto down, auto row, auto across, std::uint64_t grains, std::size_t bytes) {
+      const std::byte* from =
+          passes_.row(down * below + here + row) + plan_.grain_bytes((band.first + across) * plan_.side);
+      for (; grains > 0; --grains, from += grain) to = std::copy_n(from, bytes, to);
+    });
     if (rank != worker_.rank()) worker_.count_sent(body.size());
-    PIF_TRY(rows_->send(rank, {band, first}, std::move(body)));
+    PIF_TRY(rows_->send(rank, {number, first}, std::move(body)));
   }
   return {};
 }
@@ -149,56 +171,74 @@ Status Bands::take(const tool::Channel<Rows>::Item& item) {
   const Cell place = dealt_.locate(rows.band);
   const bool is_mine = rows.band < plan_.band_count() && input_.is_here() && place.lfs == input_.index() &&
                        (place.row == round_ || place.row == round_ + 1) && found != ranks_.end() &&
-                       rows.first < share();
+                       rows.first < all_shares();
   const auto nonsense = [&] {
     return fail(Code::kInvalid, fmt::format("rows of band {}, which is none of this worker's", rows.band));
   };
   if (!is_mine) return nonsense();
-  const auto& places = places_[static_cast<std::size_t>(found - ranks_.begin())];
+  const Places& places = places_[static_cast<std::size_t>(found - ranks_.begin())];
+  const RecursivePlan::Band band = plan_.band_of(rows.band);
   const std::uint64_t count = rows_at_once(rows.first);
-  Band& band = band_of(rows.band);
-  if (item.body.size() != bytes_of(places, rows.band, rows.first) || count > plan_.band - band.come) return nonsense();
-  const std::size_t used = plan_.used_bytes(rows.band), grain = plan_.grain_bytes(plan_.band);
-  band.rows.resize(plan_.band * row_bytes());
+  Gathered& to = gathered(rows.band);
+  if (item.body.size() != bytes_of(places, band, rows.first) || count > plan_.down * plan_.band - to.come)
+    return nonsense();
+  const std::size_t grain = plan_.grain_bytes(plan_.band);
+  to.rows.resize(std::max<std::size_t>(to.rows.size(), band.count * square_bytes()));
   const std::byte* from = item.body.data();
-  for (std::uint64_t i = rows.first; i < rows.first + count; ++i) {
-    std::byte* to = band.rows.data() + places[i] * row_bytes();
-    for (std::uint64_t n = plan_.used_grains(places[i]); n > 0; --n, from += used, to += grain)
-      std::copy_n(from, used, to);
-  }
-  band.come += count;
+  for_each_row(places, band, rows.first,
+               [&](auto down, auto row, auto across, std::uint64_t grains, std::size_t bytes) {
+                 std::byte* at = to.rows.data() + across * square_bytes() + places[row] * plan_.band_row_bytes() +
+                                 plan_.grain_bytes(down * plan_.side);
+                 for (; grains > 0; --grains, from += bytes, at += grain) std::copy_n(from, bytes, at);
+               });
+  to.come += count;
   return {};
 }
 
-// Row c of the band's transpose is row band * b + c of the whole one.
-Status Bands::put_rows(std::uint64_t band) {
+// Threads have whole tiles of a grain.
+void Bands::transpose_grains(const RecursivePlan::Band& band, const std::vector<std::byte>& rows) {
+  const matrix::Element element = plan_.shape.element;
+  const std::size_t pitch = plan_.band_row_bytes(), grain = plan_.grain_bytes(plan_.band);
+  const std::uint64_t grains = pitch / grain, step = kTilesAtOnce * matrix::tile_elements(element);
+  const std::uint64_t steps = (plan_.band + step - 1) / step;
+  transposed_.resize(rows.size());
+  tool::for_each_part(worker_.threads(), band.count * grains * steps, [&](std::uint64_t part) {
+    const std::uint64_t square = part / steps / grains, column = part % steps * step;
+    const std::uint64_t columns = plan_.columns_of(band, band.first + square).size();
+    if (column >= columns) return;
+    const std::size_t at = square * square_bytes() + part / steps % grains * grain;
+    matrix::transpose({rows.data() + at + element.bytes_of(column), pitch}, plan_.band,
+                      std::min(step, columns - column), {transposed_.data() + at + column * pitch, pitch}, element);
+  });
+}
+
+// A column of the matrix is a row of the output.
+Status Bands::put_rows(const RecursivePlan::Band& band) {
   const std::size_t length = output_.format().record_length;
-  const std::uint64_t first = band * plan_.band, end = plan_.skipped + plan_.shape.column_count();
   std::uint64_t queued = 0;
-  for (std::uint64_t row = std::max(first, plan_.skipped); row < std::min(first + plan_.band, end); ++row) {
-    out_->put(row - plan_.skipped, {transposed_.data() + (row - first) * row_bytes(), length});
-    if ((queued += length) < kPutBytes) continue;
-    queued = 0;
-    out_->flush();
-    PIF_TRY(go_on_until([this] { return out_->has_room(); }));
+  for (std::uint64_t square = 0; square < band.count; ++square) {
+    const Range columns = plan_.columns_of(band, band.first + square);
+    const std::byte* const rows = transposed_.data() + square * square_bytes();
+    for (std::uint64_t column = std::max(columns.begin, plan_.skipped); column < columns.end; ++column) {
+      out_->put(column - plan_.skipped, {rows + (column - columns.begin) * plan_.band_row_bytes(), length});
+      if ((queued += length) < kPutBytes) continue;
+      queued = 0;
+      out_->flush();
+      PIF_TRY(go_on_until([this] { return out_->has_room(); }));
+    }
   }
   out_->flush();
   return go_on_until([this] { return out_->has_room(); });
 }
 
 Status Bands::do_band(std::uint64_t number) {
-  Band& band = band_of(number);
-  PIF_TRY(go_on_until([&] { return band.come == plan_.band; }));
-  const std::size_t row = row_bytes();
-  transposed_.resize(band.rows.size());
-  for (std::uint64_t first = 0; first < plan_.shape.row_count(); first += plan_.band) {
-    const std::size_t grain = plan_.grain_bytes(first);
-    matrix::transpose({band.rows.data() + grain, row}, plan_.band, plan_.band, {transposed_.data() + grain, row},
-                      plan_.shape.element);
-  }
-  band.come = 0;
+  Gathered& rows = gathered(number);
+  PIF_TRY(go_on_until([&] { return rows.come == plan_.down * plan_.band; }));
+  const RecursivePlan::Band band = plan_.band_of(number);
+  transpose_grains(band, rows.rows);
+  rows.come = 0;
   ++round_;
-  return put_rows(number);
+  return put_rows(band);
 }
 
 Status Bands::run() {

@@ -78,7 +78,7 @@ Phases prediction(tool::Controller& controller, const Task& task, std::size_t ou
   const std::uint64_t bytes = shape.output_file_length().bytes;
   if (algorithm == Algorithm::kRecursive) {
     const RecursivePlan plan = plan_recursive(shape, from, task.spec.memory);
-    return predict(constants, RecursiveShape{plan.rows * plan.row_bytes(), bytes, from.width(), plan.passes});
+    return predict(constants, RecursiveShape{plan.rows() * plan.row_bytes(), bytes, from.width(), plan.passes});
   }
   const auto workers = static_cast<std::uint32_t>(outcomes.size());
   const DirectPlan plan = plan_direct(shape, from, to, workers, task.spec.memory);

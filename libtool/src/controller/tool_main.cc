@@ -25,6 +25,7 @@
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
 #include "pif/tool/threads.h"
+#include "worker/mapping.h"
 #include "worker/worker_ports.h"
 
 namespace pif::tool {
@@ -84,6 +85,7 @@ int work(const Tool& tool) {
     return failed(tool.name,
                   {Code::kInvalid, fmt::format("{} is how an LFS starts this program, not you", kWorkerRole), {}});
   }
+  end_process_at_lost_pages(tool.name);
   ::prctl(PR_SET_NAME, tool.name.c_str());  // it was run by a descriptor, whose number its name is else
   auto messenger = net::make_real_messenger({});
   if (!messenger) return failed(tool.name, messenger.error());

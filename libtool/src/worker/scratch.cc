@@ -14,6 +14,7 @@
 
 #include "pif/base/assert.h"
 #include "worker/map_pages.h"
+#include "worker/mapping.h"
 
 namespace pif::tool {
 namespace {
@@ -22,7 +23,9 @@ constexpr std::size_t kBufferBytes = 1u << 20;
 
 }  // namespace
 
-Scratch::Scratch(Handle handle, std::string node) : fd_(std::move(handle.fd)), node_(std::move(node)) {}
+Scratch::Scratch() = default;
+Scratch::Scratch(Handle handle, std::string node, std::shared_ptr<std::atomic<int>> lost)
+    : fd_(std::move(handle.fd)), node_(std::move(node)), lost_(std::move(lost)) {}
 
 Scratch::Scratch(Scratch&& other) noexcept { *this = std::move(other); }
 
@@ -32,13 +35,22 @@ Scratch& Scratch::operator=(Scratch&& other) noexcept {
   std::swap(size_, other.size_);
   std::swap(buffer_, other.buffer_);
   std::swap(used_, other.used_);
+  std::swap(mapping_, other.mapping_);
   std::swap(mapped_, other.mapped_);
   std::swap(is_writable_, other.is_writable_);
+  std::swap(lost_, other.lost_);
   return *this;
 }
 
-Scratch::~Scratch() {
-  if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
+Scratch::~Scratch() { note_lost(); }
+
+// The kernel keeps a page that it could not write only as long as it likes; then the disk's old bytes are read. It
+// tells once that there was such a page, and starts no writing to find out.
+void Scratch::note_lost() const {
+  if (!lost_ || size_ == 0) return;
+  if (::sync_file_range(fd_.get(), 0, 1, SYNC_FILE_RANGE_WAIT_BEFORE) == 0) return;
+  const bool is_lost = errno == EIO || errno == ENOSPC || errno == EDQUOT;  // others: it cannot tell
+  if (is_lost) lost_->store(errno);
 }
 
 Status Scratch::write(std::span<const std::byte> bytes) {
@@ -85,7 +97,7 @@ Result<std::byte*> Scratch::room(std::size_t bytes) {
     PIF_TRY(flush());
     if (bytes > buffer_.size()) buffer_.resize(std::max(bytes, kBufferBytes));
   }
-  PIF_ASSERT(used_ + bytes <= buffer_.size() && mapped_.empty(), used_, bytes, buffer_.size());
+  PIF_ASSERT(used_ + bytes <= buffer_.size() && !mapping_, used_, bytes, buffer_.size());
   std::byte* const at = buffer_.data() + used_;
   used_ += bytes;
   size_ += bytes;
@@ -106,11 +118,11 @@ Status Scratch::append(std::span<const std::byte> bytes) {
 Status Scratch::map() {
   PIF_TRY(flush());
   buffer_ = {};
-  return map(PROT_READ);
+  return make_mapping();
 }
 
 Status Scratch::allocate(std::uint64_t bytes) {
-  PIF_ASSERT(size_ == 0 && mapped_.empty(), size_, bytes);
+  PIF_ASSERT(size_ == 0 && !mapping_, size_, bytes);
   if (bytes == 0) return {};
   if (const int error = ::posix_fallocate(fd_.get(), 0, static_cast<off_t>(bytes)); error != 0) {
     return fail(code_from_errno(error),
@@ -118,25 +130,24 @@ Status Scratch::allocate(std::uint64_t bytes) {
   }
   size_ = bytes;
   is_writable_ = true;
-  return map(PROT_READ | PROT_WRITE);
+  return make_mapping();
 }
 
 bool Scratch::load(std::uint64_t offset, std::uint64_t size) const {
   const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t from = offset / page * page;
-  void* const at = const_cast<std::byte*>(mapped_.data()) + from;
+  void* const at = mapped_.data() + from;
   // A kernel that does not know the call loads pages when they are touched.
   return size == 0 || ::madvise(at, offset + size - from, MADV_POPULATE_READ) == 0 || errno != EFAULT;
 }
 
 void Scratch::populate() const { map_pages(mapped_); }
 
-Status Scratch::map(int protection) {
-  PIF_ASSERT(mapped_.empty() && used_ == 0, size_, used_);
+Status Scratch::make_mapping() {
+  PIF_ASSERT(!mapping_ && used_ == 0, size_, used_);
   if (size_ == 0) return {};
-  void* const at = ::mmap(nullptr, size_, protection, MAP_SHARED, fd_.get(), 0);
-  if (at == MAP_FAILED) return fail_errno(errno, "cannot map a scratch file");
-  mapped_ = {static_cast<const std::byte*>(at), size_};
+  PIF_TRY_VALUE(mapping_, Mapping::make(fd_.get(), size_, is_writable_));
+  mapped_ = mapping_->bytes();
   return {};
 }
 
@@ -154,7 +165,7 @@ Result<Scratch> Scratch::adopt(Handle handle, std::uint64_t size, bool writable)
   if (!fits) return fail(Code::kInvalid, fmt::format("what was passed is not a scratch file of {} bytes", size));
   scratch.size_ = size;
   scratch.is_writable_ = writable;
-  PIF_TRY(scratch.map(writable ? PROT_READ | PROT_WRITE : PROT_READ));
+  PIF_TRY(scratch.make_mapping());
   return scratch;
 }
 

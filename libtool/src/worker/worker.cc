@@ -1,6 +1,7 @@
 #include "pif/tool/worker.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -150,6 +151,11 @@ Status Worker::Impl::report(const Status& outcome) {
     ended = fail(Code::kTooLarge, fmt::format("a worker's result of {} bytes; at most {} are allowed", result.size(),
                                               kJobResultBytesMax));
   }
+  if (const int error = lost->load(); error != 0) {  // and whatever else went wrong came of that
+    ended = fail(code_from_errno(error),
+                 fmt::format("what was written to a scratch file did not reach the disk: {}", std::strerror(error)),
+                 node_name);
+  }
   if (ended) ended = end_outputs(end);
   if (!ended) *end.mutable_error() = wire::proto_of(ended.error(), node_name);
   for (const auto& input : inputs) {
@@ -251,7 +257,7 @@ Result<Scratch> Worker::scratch() {
   PIF_TRY_VALUE(net::Packet answer,
                 impl_->caller.call(impl_->lfs, std::move(request), kLocalTimeout, impl_->node_name));
   if (answer.handles.size() != 1) return fail(Code::kInternal, "the LFS passed no scratch file", impl_->node_name);
-  return Scratch(std::move(answer.handles[0]), impl_->node_name);
+  return Scratch(std::move(answer.handles[0]), impl_->node_name, impl_->lost);
 }
 
 void Worker::progress(std::uint64_t bytes_done, std::uint64_t bytes_total) {

@@ -1,6 +1,8 @@
 // What a Worker is made of; shared with the exchange.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,7 @@ struct Worker::Impl {
   std::vector<std::unique_ptr<Output>> outputs;
   std::string result;
   std::uint64_t bytes_sent = 0;
+  std::shared_ptr<std::atomic<int>> lost = std::make_shared<std::atomic<int>>(0);  // by a disk, of scratch files
   Time next_progress{};
   std::unique_ptr<Mail> mail;  // made when first asked for
 };

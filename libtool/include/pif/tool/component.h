@@ -98,8 +98,8 @@ class Input : public Component {
   // The bytes of the component's rows where they are, in the page cache, unchecked. kUnsupported where they cannot be
   // mapped (a simulation).
   [[nodiscard]] Result<Scratch> map();
-  // Reads bytes [offset, offset + size) of them into memory, and checks them there. Whoever touches mapped bytes that
-  // cannot be read dies; this says what is wrong.
+  // Reads bytes [offset, offset + size) of them into memory, and checks them there. This says what is wrong, where the
+  // worker would end that touched them.
   [[nodiscard]] Status check(std::uint64_t offset, std::uint64_t size, const Scratch& mapped) const;
 
   // Of records, so far, for the tool's report: by next() and read(), and as count_read() is told.

@@ -2,11 +2,15 @@
 // then mapped, perhaps by all workers of the machine (Team::share). It is gone with the last process that has it,
 // however that ends. What is read from it through its mapping is in the page cache, not in the worker's own memory.
 //
-// Not thread-safe but for write_at(). A disk that cannot be read ends the worker that touches the mapping (SIGBUS).
+// Not thread-safe but for write_at(). Where the disk cannot give a page of its mapping, the worker that touches it ends,
+// and its user reads which file it was and why. What a worker wrote and the disk did not take, its job does not end
+// well with.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,12 +20,16 @@
 
 namespace pif::tool {
 
+class Mapping;
+
 class Scratch {
  public:
-  Scratch() = default;
-  // handle: a new file's descriptor. node: named in errors. One that is made without them is empty, and stays so.
-  // Moving exchanges the two; the one that goes takes its mapping with it, not the file that others have.
-  Scratch(Handle handle, std::string node);  // Worker::scratch() makes them
+  // Empty, and stays so. Moving exchanges two of them; the one that goes takes its mapping with it, not the file that
+  // others have.
+  Scratch();
+  // Worker::scratch() makes them. handle: a new file's descriptor. node: named in errors. lost: gets the error, when
+  // this object goes, if some of what was written did not reach the disk and may have been read back as something else.
+  Scratch(Handle handle, std::string node, std::shared_ptr<std::atomic<int>> lost = {});
   Scratch(Scratch&& other) noexcept;
   Scratch& operator=(Scratch&& other) noexcept;
   ~Scratch();
@@ -50,7 +58,7 @@ class Scratch {
   // Instead of append() and map(): so many bytes, zero, to be written in place. kNoSpace if the disk has not got them.
   // space(): all of them; empty if they may not be written here.
   [[nodiscard]] Status allocate(std::uint64_t bytes);
-  std::span<std::byte> space() { return {const_cast<std::byte*>(mapped_.data()), is_writable_ ? mapped_.size() : 0}; }
+  std::span<std::byte> space() { return is_writable_ ? mapped_ : std::span<std::byte>(); }
   // To a worker on this machine, once it is mapped.
   [[nodiscard]] Result<Handle> share() const;
   // What share() gave; kInvalid if it has not `size` bytes. Others' allocated ones are writable here too.
@@ -60,15 +68,18 @@ class Scratch {
   [[nodiscard]] Status flush();
   [[nodiscard]] Status write(std::span<const std::byte> bytes);
   [[nodiscard]] tl::unexpected<Error> cannot_write(int error) const;
-  [[nodiscard]] Status map(int protection);
+  [[nodiscard]] Status make_mapping();
+  void note_lost() const;
 
   UniqueFd fd_;
   std::string node_;
   std::uint64_t size_ = 0;  // with what is in the buffer
   std::vector<std::byte> buffer_;
   std::size_t used_ = 0;  // of it
-  std::span<const std::byte> mapped_;
-  bool is_writable_ = false;  // by its mapping
+  std::unique_ptr<Mapping> mapping_;
+  std::span<std::byte> mapped_;  // by it
+  bool is_writable_ = false;     // by its mapping
+  std::shared_ptr<std::atomic<int>> lost_;
 };
 
 }  // namespace pif::tool

@@ -1,6 +1,8 @@
 // Rows put together from parts: element j of a row is the next element of the part that it belongs to, as rows of an
 // interleaved file have their elements from p LFSs after they were transposed there. Word by word of the result: what
-// each part gives to it is a field of bits, which is spread to its places (PDEP, or Hacker's Delight 7-5).
+// each part gives to it is a field of bits, which is spread to its places (PDEP, or Hacker's Delight 7-5). Many parts
+// that are dealt round give many short fields to a word. They are woven in two steps, through the cache: every b-th of
+// them to one of b streams, and these to the row.
 //
 // Pure. Const calls from several threads are fine.
 #pragma once
@@ -30,16 +32,24 @@ class Weave {
 
  private:
   struct Plan;
+  struct Split;
+  struct Room;
   std::uint64_t words_of_row() const { return (elements_ + element_.per_word() - 1) / element_.per_word(); }
   bool is_msb() const { return element_.order == BitOrder::kMsb && element_.bits < 8; }
   void plan_word(std::uint64_t word, const PartOf& part_of);
   void plan_fields(std::uint32_t part, std::uint64_t places);
   void clear_padding(std::byte* row) const;
+  void split(std::uint32_t streams, const PartOf& part_of);
+  std::uint64_t unit_words() const;
+  void make_room(Room& room) const;
+  void weave_words(const std::byte** at, std::uint64_t words, std::byte* out, Room& room) const;
 
   Element element_;
   std::uint64_t elements_;
   std::uint32_t parts_;
+  std::uint64_t period_;
   std::unique_ptr<Plan> plan_;
+  std::unique_ptr<Split> split_;  // or this
 };
 
 }  // namespace pif::matrix
