@@ -50,7 +50,8 @@ std::string Report::to_json() const {
   for (const auto& [name, time] : phases) times[name] = seconds_of(time);
   json["seconds_total"] = seconds_of(total());
   for (const auto& [name, count] : counts) json["counts"][name] = count;
-  for (const auto& [name, value] : results) std::visit([&](const auto& v) { json["results"][name] = v; }, value);
+  for (const auto& [name, value] : results)
+    std::visit([&, &key = name](const auto& v) { json["results"][key] = v; }, value);
   for (const Prediction& one : predictions) {
     json["predictions"][one.part] = {{"predicted", seconds_of(one.predicted)}, {"measured", seconds_of(one.measured)}};
   }
@@ -71,7 +72,7 @@ std::string Report::to_text() const {
                         seconds_of(one.measured), is_far_off(one) ? ", which is far off" : "");
   }
   for (const auto& [name, value] : results) {
-    std::visit([&](const auto& v) { text += fmt::format("  {} {}\n", name, v); }, value);
+    std::visit([&, &key = name](const auto& v) { text += fmt::format("  {} {}\n", key, v); }, value);
   }
   for (const auto& [name, count] : counts) text += fmt::format("  {} {}\n", name, count);
   return text;

@@ -25,9 +25,10 @@ constexpr auto kStartPoll = std::chrono::milliseconds(5);
 std::vector<std::string> missing_names(const SystemStatus& status, const StartedLfss& lfss) {
   std::vector<std::string> missing;
   for (const auto& [name, started] : lfss) {
-    const bool up = std::any_of(status.nodes.begin(), status.nodes.end(), [&, pid = started](const Node& node) {
-      return node.name == name && node.state == "up" && (pid == 0 || node.pid == pid);
-    });
+    const bool up =
+        std::any_of(status.nodes.begin(), status.nodes.end(), [&wanted = name, pid = started](const Node& node) {
+          return node.name == wanted && node.state == "up" && (pid == 0 || node.pid == pid);
+        });
     if (!up) missing.push_back(name);
   }
   return missing;

@@ -2,9 +2,9 @@
 // then mapped, perhaps by all workers of the machine (Team::share). It is gone with the last process that has it,
 // however that ends. What is read from it through its mapping is in the page cache, not in the worker's own memory.
 //
-// Not thread-safe but for write_at(). Where the disk cannot give a page of its mapping, the worker that touches it ends,
-// and its user reads which file it was and why. What a worker wrote and the disk did not take, its job does not end
-// well with.
+// Not thread-safe but for write_at(). Where the disk cannot give a page of its mapping, the worker that touches it
+// ends, and its user reads which file it was and why. What a worker wrote and the disk did not take, its job does not
+// end well with.
 #pragma once
 
 #include <atomic>
