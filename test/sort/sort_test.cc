@@ -215,7 +215,7 @@ TEST_CASE("workers that check a file come to the same as one client, wherever th
         const tool::ExitCode code = must(control(controller, one.wanted));
         std::string found = code == tool::ExitCode::kDone ? "sorted" : "not sorted";
         for (const auto& [name, value] : controller.report().results)
-          std::visit([&](const auto& v) { found += fmt::format(" {} {}", name, v); }, value);
+          std::visit([&, &key = name](const auto& v) { found += fmt::format(" {} {}", key, v); }, value);
         return fmt::format("{} {}", found, controller.report().bytes_client_side);
       };
       RC_ASSERT(results_by(0) == results_by(UINT64_MAX));
