@@ -111,7 +111,8 @@ int bench_main(int argc, char** argv) {
       "Measures this installation: every figure beside its comparison, in one run.\n\n"
       "Example:\n  pif-bench --dir /data/tmp            everything, 1 GiB, about ten minutes\n"
       "  pif-bench --only names --only tools  two groups\n"
-      "  pif-bench --smoke                    tiny sizes: does it run?",
+      "  pif-bench --smoke                    tiny sizes: does it run?\n"
+      "  pif-bench calibrate                  the same as pif-calibrate",
       "pif-bench"};
   add_options(app, arguments);
   CLI11_PARSE(app, argc, argv);
@@ -136,12 +137,22 @@ int bench_main(int argc, char** argv) {
   return options.smoke || report.all_reached() ? 0 : 1;
 }
 
+// `pif bench calibrate`: another program, of the same folder.
+int calibrate_main(char** argv) {
+  const std::string self = self_path(), program = self.substr(0, self.rfind('/')) + "/pif-calibrate";
+  argv[1] = argv[0];
+  execv(program.c_str(), argv + 1);
+  std::fprintf(stderr, "pif-bench: cannot run %s: %s\n", program.c_str(), std::strerror(errno));
+  return 3;
+}
+
 }  // namespace
 }  // namespace pif::bench
 
 int main(int argc, char** argv) {
   pif::set_assertion_handler(&pif::end_process);  // a call that breaks one ends the program, too
   if (argc == 2 && std::strcmp(argv[1], "--touch") == 0) return pif::bench::touch_main();
+  if (argc >= 2 && std::strcmp(argv[1], "calibrate") == 0) return pif::bench::calibrate_main(argv);
   if (argc == 3 && std::strcmp(argv[1], "--echo") == 0) return pif::bench::echo_main(argv[2]);
   if (argc == 4 && std::strcmp(argv[1], "--make-records") == 0) return pif::bench::make_records_main(argv[2], argv[3]);
   if (argc == 3 && std::strcmp(argv[1], "--census") == 0) return pif::bench::census_main(argv[2]);

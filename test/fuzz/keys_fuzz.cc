@@ -164,7 +164,6 @@ Outcome an_outcome() {
   Outcome outcome;
   outcome.put_out = {7, 70};
   outcome.sort_seconds = 1.5;
-  outcome.constants = {1e-9, 2e-9, 3e-9, 4e-6, 2};
   return outcome;
 }
 

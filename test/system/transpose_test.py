@@ -130,7 +130,7 @@ def a_window_is_transposed_onto_any_width():
 def what_it_will_take_is_predicted_and_reported():
     FS.ok("put", "-q", "--record-length", "500", "-", "/some", data=os.urandom(500 * 3000))
     plan = json.loads(FS.ok("transpose", "--json", "--explain", "--columns", "4000", "/some", "/never"))
-    check("this is what will be done" in plan["predicted_direct"] and plan["record_length"] == "375", f"{plan}")
+    check("pif calibrate" in plan["predicted"] and plan["record_length"] == "375", f"{plan}")  # calibrate_test.py
     FS.fails(3, "/never", "stat", "/never")
     for algorithm in ("direct", "recursive"):
         report = json.loads(

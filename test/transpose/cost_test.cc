@@ -12,7 +12,13 @@
 namespace pif::transpose {
 namespace {
 
-constexpr Constants kConstants = {0.1e-9, 0.2e-9, 0.4e-9, 0.3e-9, 1};
+tool::Calibration calibration() {
+  tool::Calibration made;
+  made.hardware.cores = 64;
+  made.constants.turn_byte = made.constants.weave_byte = made.constants.load_byte = 0.3e-9;
+  made.constants.pass_half_byte = made.constants.band_byte = 0.5e-9;
+  return made;
+}
 constexpr std::uint64_t kGiB = 1u << 30;
 const Shape kLarge = {{1, matrix::BitOrder::kMsb}, {0, 262144}, {0, 262144}};  // 8 GiB
 
@@ -20,22 +26,19 @@ parity::Layout layout(std::uint32_t width) { return parity::Layout::make(width).
 
 }  // namespace
 
-TEST_CASE("the mean leaves out workers that have no rows") {
-  const Constants mean = mean_of({kConstants, Constants{}, kConstants});
-  CHECK(mean.read == Approx(kConstants.read));
-  CHECK(mean.write == Approx(kConstants.write));
-}
-
-TEST_CASE("twice as many LFSs transpose in half the time") {
+TEST_CASE("twice as many LFSs transpose in half the time, as far as there are cores") {
   const auto direct = [](std::uint32_t width) {
-    return total_of(predict(kConstants, DirectShape{kGiB, width, width, 1}));
+    return predict(calibration(), DirectShape{kGiB, width, width, 1, 0, width}).seconds();
   };
   CHECK(direct(2) / direct(4) == Approx(2));
-  const auto recursive = [](std::uint32_t width) {
-    return total_of(predict(kConstants, RecursiveShape{kGiB, kGiB, width, 5}));
+  CHECK(direct(2) == Approx(static_cast<double>(kGiB) * 0.3e-9));
+  CHECK(direct(64) == Approx(direct(128)));
+  const auto recursive = [](std::uint32_t width, std::uint32_t passes) {
+    return predict(calibration(), RecursiveShape{kGiB, kGiB, width, passes}).seconds();
   };
-  CHECK(recursive(2) / recursive(4) == Approx(2));
-  CHECK(recursive(4) > direct(4));
+  CHECK(recursive(2, 5) / recursive(4, 5) == Approx(2));
+  CHECK(recursive(4, 6) - recursive(4, 5) == Approx(recursive(4, 5) - recursive(4, 4)));
+  CHECK(recursive(4, 5) > direct(4));
 }
 
 TEST_CASE("stripes cover every column once, and windows are as large as memory allows") {

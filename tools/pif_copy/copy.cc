@@ -34,6 +34,21 @@ Result<Task> prepare(tool::Controller& controller, const CopyOptions& wanted) {
   return task;
 }
 
+// Each LFS copies its own rows, or workers exchange them; what is read is taken to be in the page cache.
+tool::Prediction predict(const tool::Calibration& calibration, std::uint64_t bytes, std::uint32_t from,
+                         std::uint32_t to, bool same_layout) {
+  const tool::Constants& c = calibration.constants;
+  const double cores = std::min<double>(calibration.hardware.cores, std::max(from, to));
+  tool::Prediction work;
+  const double all = static_cast<double>(bytes) / cores;
+  work.add(tool::kWorkPhase,
+           same_layout ? tool::Terms{{"copy_fixed", c.copy_fixed}, {"copy_byte", all * c.copy_byte}}
+                       : tool::Terms{{"exchange_fixed", c.exchange_fixed}, {"exchange_byte", all * c.exchange_byte}});
+  work.writing = work.seconds();
+  const bool clones = same_layout && c.copy_durable_byte == 0;
+  return tool::around_work(c, {clones ? 0 : bytes / to}, work);
+}
+
 }  // namespace
 
 Result<tool::ExitCode> control(tool::Controller& controller, const CopyOptions& wanted) {
@@ -45,6 +60,10 @@ Result<tool::ExitCode> control(tool::Controller& controller, const CopyOptions& 
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
   controller.set_file_length(output, task.file_length);
   controller.set_copy_of(output, task.input);
+  controller.predict([&](const tool::Calibration& calibration) {
+    return predict(calibration, task.file_length.bytes, controller.input(task.input).layout().width(),
+                   controller.output(output).layout().width(), task.same_layout);
+  });
   return tool::run_and_commit(controller);
 }
 
@@ -68,6 +87,13 @@ Result<tool::Plan> explain(tool::Controller& controller, const CopyOptions& want
   if (!options.nodes.empty()) plan.emplace_back("target_nodes", fmt::format("{}", fmt::join(options.nodes, ",")));
   plan.emplace_back("method", task.same_layout ? "each LFS clones or copies what it has of the file"
                                                : "workers exchange records in large batches");
+  const auto& calibration = controller.calibration();
+  tool::add_assumptions(plan, calibration, task.file_length.bytes);
+  if (!calibration || task.file_length.records == 0) return plan;
+  plan.emplace_back("predicted",
+                    predict(*calibration, task.file_length.bytes, controller.input(task.input).layout().width(),
+                            tool::width_of(options), task.same_layout)
+                        .to_text());
   return plan;
 }
 

@@ -1,42 +1,39 @@
-// How long a sort will take: the formulas of Dibble 1990, 5.3.3 and 5.3.6, with constants that the workers measure on a
-// sample of their own components, one after another.
+// How long a sort will take: the formulas of Dibble 1990, 5.3.3 and 5.3.6, with what this file system's calibration
+// knows of the machine and of our kernels. Pure.
 #pragma once
 
-#include <vector>
-
-#include "pif/tool/team.h"
-#include "runs/run.h"
+#include "pif/tool/prediction.h"
 #include "sort.h"
 
 namespace pif::sort {
 
-// Seconds.
-struct Constants {
-  double load = 0;     // of a record: read, checked, its key made
-  double compare = 0;  // of a record, for each doubling of what is sorted
-  double move = 0;     // of a record: to its place in another file
-  double hop = 0;      // of a word from one worker to the next
-  double crowd = 1;    // workers per core: one has the machine for itself when it is measured, and not when it works
-  double threads = 1;  // of a worker, in the local phase and the split merge; it is measured on one
-};
-
-// Called by all workers.
-[[nodiscard]] Result<Constants> measure(tool::Worker& worker, tool::Team& team, tool::Input& input,
-                                        const KeyMaker& maker);
-// What most of them see.
-Constants mean_of(const std::vector<Constants>& all);
-
 struct CostShape {
   std::uint64_t records = 0;
-  std::uint32_t width = 1;  // of the input
-  bool on_disk = false;     // runs are written
-  std::uint64_t token_batch = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t width = 1;   // of the input
+  unsigned threads = 0;      // on each machine; 0: as many as it has cores
+  std::uint64_t memory = 0;  // of all workers together; 0: runs are in memory
+  std::uint64_t token_batch = kTokenBatch;
+
+  double record_length() const;
 };
-struct Cost {
-  double sort = 0;  // seconds: the local phase
-  double merge = 0;
-  double total() const { return sort + merge; }
+
+// What the workers do: phases kSortPhase and kMergePhase. Records are taken to be of one length, keys at random, blocks
+// as large as asked, and what is read to be in the page cache.
+tool::Prediction predict(const tool::Calibration& calibration, const CostShape& shape, MergeKind merge);
+
+// Of all tokens of such a sort together: what they travel, and how often to the other side.
+struct TokenCounts {
+  double hops = 0;
+  double crossings = 0;
 };
-Cost predict(const Constants& constants, const CostShape& shape, MergeKind merge);
+TokenCounts token_counts(const CostShape& shape);
+
+// Table 5.5 of the thesis, with this machine's constants: names and values with what they are of.
+std::vector<std::pair<std::string, std::string>> thesis_constants(const tool::Calibration& calibration,
+                                                                  const CostShape& shape);
+
+inline constexpr const char* kSortPhase = "sort";
+inline constexpr const char* kMergePhase = "merge";
 
 }  // namespace pif::sort

@@ -12,12 +12,6 @@ constexpr double kSecondsMax = 1e9;  // a sort takes less: what is beyond would 
 
 bool is_time(double seconds) { return seconds >= 0 && seconds <= kSecondsMax; }
 
-Result<Constants> constants_of(const message::Constants& from, std::uint32_t rank) {
-  for (const double each : {from.load(), from.compare(), from.move(), from.hop(), from.crowd(), from.threads()})
-    if (!is_time(each)) return tool::sent_nonsense(rank, fmt::format("something took it {} s", each));
-  return Constants{from.load(), from.compare(), from.move(), from.hop(), from.crowd(), from.threads()};
-}
-
 }  // namespace
 
 std::string pack(const SortOptions& wanted) {
@@ -31,8 +25,6 @@ std::string pack(const SortOptions& wanted) {
   spec.set_memory(wanted.memory);
   spec.set_merge(static_cast<message::MergeKind>(wanted.merge));
   spec.set_token_batch(wanted.token_batch);
-  spec.set_measure(wanted.measure);
-  spec.set_measure_only(wanted.measure_only);
   spec.set_check(wanted.check);
   return spec.SerializeAsString();
 }
@@ -53,8 +45,6 @@ Result<SortOptions> unpack_options(std::string_view bytes) {
   wanted.memory = spec.memory();
   wanted.merge = static_cast<MergeKind>(spec.merge());
   wanted.token_batch = spec.token_batch();
-  wanted.measure = spec.measure();
-  wanted.measure_only = spec.measure_only();
   wanted.check = spec.check();
   return wanted;
 }
@@ -68,13 +58,6 @@ std::string pack(const Outcome& outcome) {
   out.set_acted_ns(std::chrono::nanoseconds(outcome.counts.acted).count());
   out.set_sort_seconds(outcome.sort_seconds);
   out.set_merge_seconds(outcome.merge_seconds);
-  message::Constants& constants = *out.mutable_constants();
-  constants.set_load(outcome.constants.load);
-  constants.set_compare(outcome.constants.compare);
-  constants.set_move(outcome.constants.move);
-  constants.set_hop(outcome.constants.hop);
-  constants.set_crowd(outcome.constants.crowd);
-  constants.set_threads(outcome.constants.threads);
   return out.SerializeAsString();
 }
 
@@ -91,7 +74,6 @@ Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const
   outcome.counts = {from.hops(), from.crossings(), std::chrono::nanoseconds(from.acted_ns())};
   outcome.sort_seconds = from.sort_seconds();
   outcome.merge_seconds = from.merge_seconds();
-  PIF_TRY_VALUE(outcome.constants, constants_of(from.constants(), rank));
   return outcome;
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "check.h"
-#include "cost.h"
 #include "pif/tool/message.h"
 #include "sort.h"
 #include "sort.pb.h"
@@ -24,7 +23,6 @@ struct Outcome {
   FileLength put_out;  // by this worker
   MergeCounts counts;
   double sort_seconds = 0, merge_seconds = 0;
-  Constants constants;
 };
 std::string pack(const Outcome& outcome);
 // input: a worker puts out no more than that.

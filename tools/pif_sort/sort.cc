@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cost.h"
 #include "messages.h"
 #include "pif/base/print.h"
 #include "pif/tool/memory.h"
@@ -98,8 +99,19 @@ Result<tool::ExitCode> check(tool::Controller& controller, const SortOptions& wa
 }
 
 CostShape cost_shape(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
-  return {task.file_length.records, controller.input(task.input).layout().width(), task.memory != 0,
+  return {task.file_length.records,
+          task.file_length.bytes,
+          controller.input(task.input).layout().width(),
+          wanted.threads,
+          task.memory,
           wanted.token_batch};
+}
+
+// The whole job, with what is not the workers'.
+tool::Prediction predict_job(const tool::Calibration& calibration, const CostShape& shape,
+                             std::uint32_t width_of_output, MergeKind merge) {
+  const tool::JobShape job{shape.bytes / std::max(width_of_output, 1U)};
+  return tool::around_work(calibration.constants, job, predict(calibration, shape, merge));
 }
 
 Result<std::vector<Outcome>> run_job(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
@@ -116,28 +128,22 @@ Result<std::vector<Outcome>> run_job(tool::Controller& controller, const SortOpt
   return outcomes;
 }
 
-Constants constants_of(const std::vector<Outcome>& outcomes) {
-  std::vector<Constants> all;
-  for (const Outcome& outcome : outcomes) all.push_back(outcome.constants);
-  return mean_of(all);
-}
-
 Duration duration_of(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-// What the workers took, beside what the formulas say.
-void report(tool::Report& report, const Cost& predicted, const std::vector<Outcome>& outcomes, bool by_token,
-            double hop_seconds) {
-  double sort = 0, merge = 0;
+// What the workers took. hop: a word's way from worker to worker, if it is known.
+void report(tool::Report& report, const std::vector<Outcome>& outcomes, bool by_token, std::optional<double> hop) {
+  double sort = 0, end = 0;
   MergeCounts counts;
   for (const Outcome& outcome : outcomes) {
     sort = std::max(sort, outcome.sort_seconds);
-    merge = std::max(merge, outcome.merge_seconds);
+    end = std::max(end, outcome.sort_seconds + outcome.merge_seconds);
     counts.add(outcome.counts);
   }
-  report.predictions.push_back({"sort", duration_of(predicted.sort), duration_of(sort)});
-  report.predictions.push_back({"merge", duration_of(predicted.merge), duration_of(merge)});
+  const double merge = end - sort;  // who has sorted waits for the others
+  report.parts.emplace_back(kSortPhase, duration_of(sort));
+  report.parts.emplace_back(kMergePhase, duration_of(merge));
   if (!by_token) return;
   report.counts.emplace_back("token_hops", counts.hops);
   report.counts.emplace_back("token_crossings", counts.crossings);
@@ -145,7 +151,7 @@ void report(tool::Report& report, const Cost& predicted, const std::vector<Outco
                              static_cast<std::uint64_t>(static_cast<double>(counts.hops) / std::max(merge, 1e-9)));
   report.counts.emplace_back("token_act_ns",
                              counts.hops == 0 ? 0 : static_cast<std::uint64_t>(counts.acted.count()) / counts.hops);
-  report.counts.emplace_back("token_pass_ns", static_cast<std::uint64_t>(hop_seconds * 1e9));
+  if (hop) report.counts.emplace_back("token_pass_ns", static_cast<std::uint64_t>(*hop * 1e9));
 }
 
 }  // namespace
@@ -159,24 +165,26 @@ Result<tool::ExitCode> control(tool::Controller& controller, const SortOptions& 
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
   if (task.options.format.is_fixed() && !wanted.unique) controller.set_file_length(output, task.file_length);
-  SortOptions spec = wanted;
-  spec.measure = controller.report().is_wanted;
-  PIF_TRY_VALUE(const auto outcomes, run_job(controller, spec, task));
+  const std::uint32_t width = controller.output(output).layout().width();
+  controller.predict([&](const tool::Calibration& calibration) {
+    return predict_job(calibration, cost_shape(controller, wanted, task), width, wanted.merge);
+  });
+  PIF_TRY_VALUE(const auto outcomes, run_job(controller, wanted, task));
   FileLength file_length;
   for (const Outcome& outcome : outcomes) {
     file_length.records += outcome.put_out.records;
     file_length.bytes += outcome.put_out.bytes;
   }
-  if (spec.measure) {
-    const Cost predicted = predict(constants_of(outcomes), cost_shape(controller, wanted, task), wanted.merge);
-    report(controller.report(), predicted, outcomes, wanted.merge != MergeKind::kSplit, constants_of(outcomes).hop);
+  if (controller.report().is_wanted) {
+    std::optional<double> hop;
+    if (const auto& calibration = controller.calibration()) hop = calibration->constants.hop;
+    report(controller.report(), outcomes, wanted.merge != MergeKind::kSplit, hop);
   }
   controller.set_file_length(output, file_length);
   PIF_TRY(controller.commit());
   return tool::ExitCode::kDone;
 }
 
-// A job that measures, and makes nothing.
 Result<tool::Plan> explain(tool::Controller& controller, const SortOptions& wanted) {
   PIF_TRY_VALUE(const Task task, prepare(controller, wanted));
   tool::Plan plan;
@@ -187,22 +195,18 @@ Result<tool::Plan> explain(tool::Controller& controller, const SortOptions& want
   plan.emplace_back("runs", task.memory == 0 ? "in memory, one on each LFS"
                                              : fmt::format("in scratch files, made in {} MiB", task.memory >> 20));
   if (task.file_length.records == 0 || wanted.check) return plan;
-  PIF_TRY(controller.create(task.target, task.options));  // it is never committed
-  SortOptions measuring = wanted;
-  measuring.measure = measuring.measure_only = true;
-  PIF_TRY_VALUE(const auto outcomes, run_job(controller, measuring, task));
-  const Constants c = constants_of(outcomes);
-  plan.emplace_back(
-      "measured", fmt::format("a record: {:.0f} ns to load, {:.1f} ns for each doubling to sort, {:.0f} ns to move; a "
-                              "hop: {:.0f} us",
-                              c.load * 1e9, c.compare * 1e9, c.move * 1e9, c.hop * 1e6));
+  const auto& calibration = controller.calibration();
+  tool::add_assumptions(plan, calibration, task.file_length.bytes);
+  if (!calibration) return plan;
   const CostShape shape = cost_shape(controller, wanted, task);
+  const std::uint32_t width = tool::width_of(task.options);
   for (const auto& [kind, name] : kMerges) {
-    const Cost cost = predict(c, shape, kind);
     plan.emplace_back(fmt::format("predicted_{}", name),
-                      fmt::format("{:.2f} s: {:.2f} s to sort, {:.2f} s to merge{}", cost.total(), cost.sort,
-                                  cost.merge, kind == wanted.merge ? " (this is what will be done)" : ""));
+                      predict_job(*calibration, shape, width, kind).to_text() +
+                          (kind == wanted.merge ? " (this is what will be done)" : ""));
   }
+  if (wanted.merge != MergeKind::kSplit)
+    for (auto& line : thesis_constants(*calibration, shape)) plan.push_back(std::move(line));
   plan.emplace_back("merge", "split is the default: every record moves once, and nothing is serial");
   return plan;
 }

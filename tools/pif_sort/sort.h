@@ -39,8 +39,6 @@ struct SortOptions : tool::OutputOptions {
   std::uint64_t memory = 0;  // bytes; 0: what the machine has to spare
   unsigned threads = 0;      // on each machine; 0: as many as it has cores for the workers
   MergeKind merge = MergeKind::kSplit;
-  bool measure = false;                     // workers measure what predictions need,
-  bool measure_only = false;                // and do nothing else
   std::uint64_t token_batch = kTokenBatch;  // 0: figure 5.4, one record per hop, in blocks of one record
 };
 

@@ -353,18 +353,13 @@ Status Sorter::merge_split() {
 }
 
 Status Sorter::run() {
-  if (options_.measure) {
-    PIF_TRY_VALUE(outcome_.constants, measure(worker_, team_, input_, maker_));
-  }
   begun_ = worker_.clock().now();
-  if (!options_.measure_only) {
-    if (options_.merge != MergeKind::kSplit) {
-      PIF_TRY(merge_by_token());
-    } else {
-      PIF_TRY(worker_.shares_machine() ? merge_split() : merge_far());
-    }
-    outcome_.merge_seconds = take_seconds();
+  if (options_.merge != MergeKind::kSplit) {
+    PIF_TRY(merge_by_token());
+  } else {
+    PIF_TRY(worker_.shares_machine() ? merge_split() : merge_far());
   }
+  outcome_.merge_seconds = take_seconds();
   outcome_.put_out = put_out_;
   worker_.set_result(pack(outcome_));
   return {};

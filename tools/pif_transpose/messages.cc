@@ -22,8 +22,6 @@ std::string pack(const JobSpec& spec) {
   out.set_end_column(spec.shape.columns.end);
   out.set_algorithm(static_cast<message::Algorithm>(spec.algorithm));
   out.set_memory(spec.memory);
-  out.set_measure(spec.measure);
-  out.set_measure_only(spec.measure_only);
   return out.SerializeAsString();
 }
 
@@ -47,8 +45,6 @@ Result<JobSpec> unpack_job_spec(std::string_view bytes, std::uint64_t records, s
   spec.shape.columns = {from.first_column(), from.end_column()};
   spec.algorithm = static_cast<Algorithm>(from.algorithm());
   spec.memory = from.memory();
-  spec.measure = from.measure();
-  spec.measure_only = from.measure_only();
   return spec;
 }
 
@@ -59,13 +55,6 @@ std::string pack(const Outcome& outcome) {
     phase.set_name(name);
     phase.set_seconds(seconds);
   }
-  message::Constants& constants = *out.mutable_constants();
-  constants.set_read(outcome.constants.read);
-  constants.set_transpose(outcome.constants.transpose);
-  constants.set_weave(outcome.constants.weave);
-  constants.set_write(outcome.constants.write);
-  constants.set_crowd(outcome.constants.crowd);
-  constants.set_threads(outcome.constants.threads);
   return out.SerializeAsString();
 }
 
@@ -77,10 +66,6 @@ Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank) {
       return tool::sent_nonsense(rank, fmt::format("a part of the work took it {} s", phase.seconds()));
     outcome.phases.emplace_back(phase.name(), phase.seconds());
   }
-  const message::Constants& c = from.constants();
-  for (const double each : {c.read(), c.transpose(), c.weave(), c.write(), c.crowd(), c.threads()})
-    if (!is_time(each)) return tool::sent_nonsense(rank, fmt::format("a byte took it {} s", each));
-  outcome.constants = {c.read(), c.transpose(), c.weave(), c.write(), c.crowd(), c.threads()};
   return outcome;
 }
 

@@ -16,9 +16,7 @@ namespace pif::transpose {
 struct JobSpec {
   Shape shape;
   Algorithm algorithm = Algorithm::kDirect;
-  std::uint64_t memory = 0;   // of all workers together
-  bool measure = false;       // workers measure what predictions need,
-  bool measure_only = false;  // and do nothing else
+  std::uint64_t memory = 0;  // of all workers together
 };
 std::string pack(const JobSpec& spec);
 // records, record_length: of the input. The matrix is in them.
@@ -27,7 +25,6 @@ Result<JobSpec> unpack_job_spec(std::string_view bytes, std::uint64_t records, s
 // What a worker comes to (Worker::set_result).
 struct Outcome {
   Phases phases;
-  Constants constants;
 };
 std::string pack(const Outcome& outcome);
 Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank);

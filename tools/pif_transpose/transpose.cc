@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cost.h"
 #include "direct_plan.h"
 #include "messages.h"
 #include "pif/tool/memory.h"
@@ -66,39 +67,45 @@ Result<std::vector<Outcome>> run_job(tool::Controller& controller, const Task& t
   return outcomes;
 }
 
-// What the workers' own plans will be: they know both layouts, too.
-Phases prediction(tool::Controller& controller, const Task& task, std::size_t output,
-                  const std::vector<Outcome>& outcomes, Algorithm algorithm) {
-  std::vector<Constants> all;
-  for (const Outcome& outcome : outcomes) all.push_back(outcome.constants);
-  const Constants constants = mean_of(all);
+// The whole job, by what the workers' own plans will be: they know both layouts, too.
+tool::Prediction predict_job(const tool::Calibration& calibration, tool::Controller& controller, const Task& task,
+                             std::size_t output, Algorithm algorithm) {
   const Shape& shape = task.spec.shape;
   const parity::Layout& from = controller.input(task.input).layout();
   const parity::Layout& to = controller.output(output).layout();
   const std::uint64_t bytes = shape.output_file_length().bytes;
+  const tool::JobShape job{bytes / to.width()};
   if (algorithm == Algorithm::kRecursive) {
     const RecursivePlan plan = plan_recursive(shape, from, task.spec.memory);
-    return predict(constants, RecursiveShape{plan.rows() * plan.row_bytes(), bytes, from.width(), plan.passes});
+    const RecursiveShape recursive{plan.rows() * plan.row_bytes(), bytes, from.width(), plan.passes};
+    return tool::around_work(calibration.constants, job, predict(calibration, recursive));
   }
-  const auto workers = static_cast<std::uint32_t>(outcomes.size());
+  const std::uint32_t workers = std::max(from.width(), to.width());  // or more, where they are others
   const DirectPlan plan = plan_direct(shape, from, to, workers, task.spec.memory);
-  return predict(constants, DirectShape{bytes, from.width(), to.width(), plan.stripe_count()});
+  const DirectShape direct{
+      bytes, from.width(), to.width(), plan.stripe_count(), to.width() * plan.window_bytes(from.width()), task.threads};
+  return tool::around_work(calibration.constants, job, predict(calibration, direct));
 }
 
 Duration duration_of(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-// What the workers took, beside what the formulas say. Several workers are on one machine: it is as slow as all of
-// them.
-void report(tool::Report& report, const Phases& predicted, const std::vector<Outcome>& outcomes) {
-  for (const auto& [name, seconds] : predicted) {
-    double longest = 0;
-    for (const Outcome& outcome : outcomes)
-      for (const auto& [measured_name, measured] : outcome.phases)
-        if (measured_name == name) longest = std::max(longest, measured);
-    report.predictions.push_back({name, duration_of(seconds), duration_of(longest)});
+// What the workers took. Several workers are on one machine: it is as slow as all of them.
+void report(tool::Report& report, const std::vector<Outcome>& outcomes) {
+  Phases longest;
+  for (const Outcome& outcome : outcomes) {
+    for (const auto& [name, seconds] : outcome.phases) {
+      const auto found =
+          std::find_if(longest.begin(), longest.end(), [&name = name](const auto& one) { return one.first == name; });
+      if (found == longest.end()) {
+        longest.emplace_back(name, seconds);
+      } else {
+        found->second = std::max(found->second, seconds);
+      }
+    }
   }
+  for (const auto& [name, seconds] : longest) report.parts.emplace_back(name, duration_of(seconds));
 }
 
 }  // namespace
@@ -112,15 +119,15 @@ Result<tool::ExitCode> control(tool::Controller& controller, const TransposeOpti
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
   controller.set_file_length(output, task.spec.shape.output_file_length());
   PIF_TRY(check_memory(controller, task, output));
-  task.spec.measure = controller.report().is_wanted;
+  controller.predict([&](const tool::Calibration& calibration) {
+    return predict_job(calibration, controller, task, output, wanted.algorithm);
+  });
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, task));
-  if (task.spec.measure)
-    report(controller.report(), prediction(controller, task, output, outcomes, wanted.algorithm), outcomes);
+  report(controller.report(), outcomes);
   PIF_TRY(controller.commit());
   return tool::ExitCode::kDone;
 }
 
-// A job that measures, and makes nothing.
 Result<tool::Plan> explain(tool::Controller& controller, const TransposeOptions& wanted) {
   PIF_TRY_VALUE(Task task, prepare(controller, wanted));
   const Shape& shape = task.spec.shape;
@@ -136,17 +143,14 @@ Result<tool::Plan> explain(tool::Controller& controller, const TransposeOptions&
                                                                                 : ", the least significant first"));
   plan.emplace_back("record_length", std::to_string(shape.output_row_bytes()));
   if (shape.empty()) return plan;
+  const auto& calibration = controller.calibration();
+  tool::add_assumptions(plan, calibration, shape.output_file_length().bytes);
+  if (!calibration) return plan;
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));  // it is never committed
-  task.spec.measure = task.spec.measure_only = true;
-  PIF_TRY_VALUE(const auto outcomes, run_job(controller, task));
   for (const auto& [algorithm, name] : kAlgorithms) {
-    const Phases phases = prediction(controller, task, output, outcomes, algorithm);
-    std::string parts;
-    for (const auto& [part, seconds] : phases)
-      parts += fmt::format("{}{:.2f} s to {}", parts.empty() ? "" : ", ", seconds, part);
     plan.emplace_back(fmt::format("predicted_{}", name),
-                      fmt::format("{:.2f} s: {}{}", total_of(phases), parts,
-                                  algorithm == wanted.algorithm ? " (this is what will be done)" : ""));
+                      predict_job(*calibration, controller, task, output, algorithm).to_text() +
+                          (algorithm == wanted.algorithm ? " (this is what will be done)" : ""));
   }
   return plan;
 }

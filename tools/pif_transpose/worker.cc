@@ -26,12 +26,7 @@ Status work(tool::Worker& worker) {
                 unpack_job_spec(worker.value(), input->file_length().records, input->format().record_length));
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   Outcome outcome;
-  if (spec.measure) {
-    PIF_TRY_VALUE(outcome.constants, measure(worker, *input, spec.shape));
-  }
-  if (!spec.measure_only) {
-    PIF_TRY_VALUE(outcome.phases, transpose(worker, spec, *input, *output));
-  }
+  PIF_TRY_VALUE(outcome.phases, transpose(worker, spec, *input, *output));
   worker.set_result(pack(outcome));
   return {};
 }

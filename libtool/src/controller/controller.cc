@@ -85,6 +85,7 @@ struct Controller::Impl {
   std::vector<Made> outputs;
   StandIns stand_ins;  // of the present job
   Report report;
+  std::optional<Result<Calibration>> calibration;  // as far as it was asked for
 };
 
 Controller::Controller(Client& client, ControllerOptions options)
@@ -122,6 +123,25 @@ File& Controller::input(std::size_t i) { return impl_->inputs[i]; }
 File& Controller::output(std::size_t i) { return impl_->outputs[i].file; }
 Report& Controller::report() { return impl_->report; }
 Client& Controller::client() { return impl_->client; }
+const std::string& Controller::folder() const { return impl_->options.folder; }
+
+const Result<Calibration>& Controller::calibration() {
+  auto& calibration = impl_->calibration;
+  if (!calibration) {
+    const std::string& folder = impl_->options.folder;
+    calibration = folder.empty() ? Result<Calibration>(fail(Code::kNotFound, "there is no calibration"))
+                                 : load_calibration(folder);
+  }
+  return *calibration;
+}
+
+void Controller::predict(const std::function<Prediction(const Calibration&)>& formula) {
+  Report& report = impl_->report;
+  if (!report.is_wanted) return;
+  const auto& found = calibration();
+  report.calibration = found ? "of " + found->made : found.error().text;
+  if (found) report.prediction = formula(*found);
+}
 
 // ---- running ------------------------------------------------------------------------------------------------------
 

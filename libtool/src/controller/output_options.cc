@@ -80,6 +80,11 @@ Status choose_layout(Controller& controller, const std::string& path, const Outp
 
 }  // namespace
 
+std::uint32_t width_of(const CreateOptions& options) {
+  return std::max<std::uint32_t>(
+      options.nodes.empty() ? options.width : static_cast<std::uint32_t>(options.nodes.size()), 1);
+}
+
 void add_output_options(CLI::App& app, OutputOptions& wanted) {
   auto* const width = app.add_option("--width", wanted.width, "number of LFSs of DST")->type_name("P");
   width->check(CLI::Range(1u, kWidthMax))->transform(decimal);

@@ -20,6 +20,7 @@
 #include "pif/base/path.h"
 #include "pif/base/print.h"
 #include "pif/base/typed_path.h"
+#include "pif/cluster/cluster.h"
 #include "pif/component/build.h"
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
@@ -178,6 +179,7 @@ ControllerOptions controller_options(const CommonOptions& common, HeldSignals& s
   options.arguments = {kWorkerRole};
   std::error_code error;
   options.working_folder = std::filesystem::current_path(error).string();
+  if (auto folder = cluster::find_cluster(common.where)) options.folder = std::move(*folder);
   if (!is_utf8(options.working_folder))
     options.working_folder.clear();  // messages bear nothing else; workers start in the root then
   options.apart = common.route == "tcp";
@@ -252,6 +254,18 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
 }
 
 }  // namespace
+
+void add_assumptions(Plan& plan, const Result<Calibration>& calibration, std::uint64_t bytes) {
+  if (!calibration) {
+    plan.emplace_back("predicted", "nothing: " + calibration.error().text);
+    return;
+  }
+  plan.emplace_back("calibration", "of " + calibration->made);
+  const bool fits = bytes < (calibration->hardware.memory_gib << 30) / 2;
+  plan.emplace_back("assumed", fits ? "what is read is in the page cache"
+                                    : "what is read is in the page cache, though this is more than half of the memory: "
+                                      "from disk it takes longer");
+}
 
 int main(int argc, char** argv, const Tool& tool) {
   fill_standard_streams();

@@ -36,8 +36,9 @@ const std::vector<Group>& groups() {
 }
 
 // The tools of a release; others are shown with their path.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kTools = {
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kTools = {
     {{"bench", "Measure the file system, each figure beside its comparison"},
+     {"calibrate", "Measure what predictions of run times need"},
      {"copy", "Copy a file, into the same or another layout"},
      {"sort", "Sort the records of a file"},
      {"transpose", "Transpose a matrix whose rows are records"}}};

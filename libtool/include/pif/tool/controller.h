@@ -40,6 +40,7 @@ struct ControllerOptions {
   std::shared_ptr<component::File> image;
   std::vector<std::string> arguments;  // of the worker; tool_main.h makes them select the worker's role
   std::string working_folder = "/";
+  std::string folder;         // the file system's, on this host; empty: it is not known
   std::uint32_t fan_out = 8;  // of the tree by which workers are started
   bool apart = false;         // workers on one machine too talk over the network (for measurements)
   // Called once, just before the first worker is started.
@@ -100,6 +101,13 @@ class Controller {
   [[nodiscard]] Status commit();
   // Removes the outputs. No error: what cannot be told now, the PIF Server finds when this session ends.
   void abort();
+
+  // ControllerOptions::folder, and what it has of calibrations: load_calibration(), asked once. kNotFound too if the
+  // folder is not known. Valid as long as the controller.
+  const std::string& folder() const;
+  const Result<Calibration>& calibration();
+  // What `formula` makes of the calibration goes into the report, if anybody wants one; or why there is none.
+  void predict(const std::function<Prediction(const Calibration&)>& formula);
 
   // Phases and bytes so far; tools add their own. Both are valid as long as the controller.
   Report& report();

@@ -27,6 +27,9 @@ struct OutputOptions {
 // --width, --nodes, --bevy, --same-host-ok, --no-clobber. Parsing writes to `wanted`, which outlives that.
 void add_output_options(CLI::App& app, OutputOptions& wanted);
 
+// LFSs that a file created so will have: 1 at least, also where the server chooses.
+std::uint32_t width_of(const CreateOptions& options);
+
 // How to create it: the input's format, mode and attributes, and its LFSs and bevies unless `wanted` says otherwise.
 // kInvalid says what does not fit; else as Client::stat() and status(). input: its number; source: its path.
 [[nodiscard]] Result<CreateOptions> options_of_output(Controller& controller, std::size_t input,

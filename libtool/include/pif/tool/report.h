@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -10,6 +11,7 @@
 
 #include "pif/base/clock.h"
 #include "pif/base/result.h"
+#include "pif/tool/prediction.h"
 
 namespace pif::tool {
 
@@ -36,13 +38,24 @@ struct Report {
   // Behind those before it. name: as scripts will look for it; one that was added before is added again.
   void add_result(std::string name, Value value) { results.emplace_back(std::move(name), std::move(value)); }
 
-  // What the tool's cost formula said of a part of the work, beside how long that took.
-  struct Prediction {
+  // Parts of the phase "work", in order, as the workers took them.
+  std::vector<std::pair<std::string, Duration>> parts;
+  // What the tool's cost formulas said of the whole job; nothing without a calibration, and `calibration` says why, or
+  // when that was made (Controller::predict).
+  std::optional<Prediction> prediction;
+  std::string calibration;
+
+  // A phase, or a part of the work: what was said of it, beside what it took. The last one is of all together, "total".
+  struct Comparison {
     std::string part;
-    Duration predicted{};
-    Duration measured{};
+    std::optional<double> predicted;  // seconds
+    std::optional<double> measured;
+    // Where a part of over 0.2 s is off by more than a quarter of what it took: the term that says most of it. Of the
+    // total: the part that is off most, and its term.
+    std::string to_blame;
   };
-  std::vector<Prediction> predictions;
+  // Of all that was predicted, in order; without a prediction, of `parts` as they were measured.
+  std::vector<Comparison> comparisons() const;
 
   // Adds to the phase, which is made if it is new. total(): of all phases.
   void add(const std::string& phase, Duration time);

@@ -33,6 +33,10 @@ namespace pif::tool {
 // What --explain prints: names and values, in order.
 using Plan = std::vector<std::pair<std::string, std::string>>;
 
+// What predictions in a plan rest on: whether there is a calibration (or what to do), and what is assumed of a file of
+// so many bytes.
+void add_assumptions(Plan& plan, const Result<Calibration>& calibration, std::uint64_t bytes);
+
 struct Tool {
   std::string name;                        // "pif-copy"
   std::string summary;                     // one sentence

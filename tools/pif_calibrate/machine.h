@@ -1,0 +1,19 @@
+// What a worker measures of its machine, apart from any tool: memory, the disk of its LFS, words and bytes to other
+// workers, sorting and merging in memory.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pif/tool/calibration.h"
+#include "pif/tool/worker.h"
+
+namespace pif::calibrate {
+
+// The worker's side. Its result is for take_measured().
+[[nodiscard]] Status measure_machine(tool::Worker& worker);
+
+// What most of the workers found, put into `constants`. kCorrupt names a worker that said what cannot be.
+[[nodiscard]] Status take_measured(const std::vector<std::string>& results, tool::Constants& constants);
+
+}  // namespace pif::calibrate
