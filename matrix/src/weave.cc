@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kFieldBitsMax = 32;
 constexpr std::size_t kChunkBytes =
-    16u << 10;  // of a row that is woven in two steps: what is between them stays in the cache
+    16u << 10;  // of a row that is woven in steps: what is between them stays in the cache
 
 // Words that a step takes, in time of a field of an even pattern: of any pattern, a field takes longer.
 constexpr std::uint64_t kAnyField = 4, kStep = 3;

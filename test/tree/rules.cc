@@ -24,8 +24,8 @@ bool is_c_family(const std::string& path) { return is_header(path) || ends_with(
 bool is_public_header(const std::string& path) {
   return is_header(path) && starts_with(path, folder_of(path) + "/include/");
 }
-constexpr std::string_view kAssertions =
-    "base/src/assert.cc";  // a place below main that ends a process; the other one:
+// Below main, two places end a process.
+constexpr std::string_view kAssertions = "base/src/assert.cc";
 constexpr std::string_view kLostPages = "libtool/src/worker/mapping.cc";  // where a thread of a worker cannot go on
 constexpr std::string_view kDaemonLock = "cluster/src/lock.cc";  // a part of the daemons' mains, before they serve
 // Where a program begins: it may end itself, and wait for people.

@@ -2,6 +2,7 @@
 #include <map>
 #include <memory>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "pif/base/decimal.h"
@@ -59,8 +60,9 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
       ->transform(CLI::CheckedTransformer(kinds).description(""))
       ->type_name("split|token|pipelined");
   app.add_option("--token-batch", wanted->token_batch,
-                 "records that a token decides on at once (default 16384; fewer if some are long); 0: "
-                 "one record per hop, as in figure 5.4 of the thesis")
+                 fmt::format("records that a token decides on at once (default {}; fewer if some are long); 0: one "
+                             "record per hop, as in figure 5.4 of the thesis",
+                             pif::sort::kTokenBatch))
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 20))
       ->transform(pif::decimal)
       ->type_name("N");

@@ -71,7 +71,7 @@ class Sorter {
   [[nodiscard]] Status merge_split();
   [[nodiscard]] Status merge_far();
   TokenOptions token_options(const Lengths& lengths) const;
-  [[nodiscard]] Result<std::optional<InputRecords>> share_input(Runs& own, const RunsOfAll& all);
+  [[nodiscard]] Result<std::optional<InputRecords>> share_input(const Runs& own, const RunsOfAll& all);
   [[nodiscard]] Status merge_by_token();
   [[nodiscard]] Status share_runs();
   [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
@@ -283,7 +283,7 @@ TokenOptions Sorter::token_options(const Lengths& lengths) const {
 }
 
 // Where all workers see the whole input in memory, sub-files need not have its records.
-Result<std::optional<InputRecords>> Sorter::share_input(Runs& own, const RunsOfAll& all) {
+Result<std::optional<InputRecords>> Sorter::share_input(const Runs& own, const RunsOfAll& all) {
   const auto key = maker_.fixed_length();
   const bool is_worth_it = key && 2 * *key <= input_.format().record_length;
   if (!all.by_row || !worker_.shares_machine() || !is_worth_it) return std::nullopt;
@@ -302,7 +302,7 @@ Result<std::optional<InputRecords>> Sorter::share_input(Runs& own, const RunsOfA
 }
 
 Status Sorter::merge_by_token() {
-  PIF_TRY_VALUE(Runs own, sort_runs());
+  PIF_TRY_VALUE(const Runs own, sort_runs());
   PIF_TRY_VALUE(auto by_rank, records_by_rank());
   PIF_TRY_VALUE(const RunsOfAll all, gather(team_, own, std::move(by_rank)));
   PIF_TRY_VALUE(const auto input_records, share_input(own, all));

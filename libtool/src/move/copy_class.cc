@@ -46,8 +46,8 @@ Result<ExitCode> control(Controller& controller, const Wanted& wanted) {
   return run_and_commit(controller, job);
 }
 
-// Batches that are read, given to F by as many threads, and written, in this order: while F is at work on some, those
-// before them are written and the next ones are read.
+// Batches that are read, given to F by as many threads, and written, in this order: while others are at work on some,
+// this thread writes those before them, reads the next ones, and then takes one itself.
 class Transformation {
  public:
   Transformation(Worker& worker, Input& input, Output& output, const BatchFunction& f, unsigned threads)
@@ -91,10 +91,11 @@ Status Transformation::run() {
   PIF_TRY(read(*now));
   while (now->read > 0) {
     std::vector<std::future<Status>> at_work;
-    for (std::size_t i = 0; i < now->read; ++i)
+    for (std::size_t i = 1; i < now->read; ++i)
       at_work.push_back(worker_.start([this, &batch = now->batches[i]] { return f_(batch); }));
     Status done = write(*other);
     if (done) done = read(*other);
+    if (done) done = f_(now->batches[0]);
     for (auto& each : at_work) {
       Status changed = each.get();
       if (done) done = std::move(changed);

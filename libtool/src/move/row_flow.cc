@@ -49,7 +49,9 @@ void RowFlow::join(Talk& talk, std::vector<std::uint32_t> senders) {
 }
 
 Status RowFlow::end(std::uint64_t records) {
-  PIF_ASSERT(records <= records_, records, records_);
+  if (records > records_)
+    return fail(Code::kInvalid,
+                fmt::format("{}: {} records, where {} at most were to come", output_.file().path, records, records_));
   return receiver_ ? receiver_->end(output_.layout().rows(output_.index(), records)) : Status();
 }
 

@@ -36,7 +36,8 @@ std::uint64_t RowReceiver::rows_in(Row first) const {
 // What the pieces of the window lack gets less by the rows that there are not.
 Status RowReceiver::end(Row rows) {
   const Row window_end = std::min(settled_ + window_.rows, rows_);
-  if (!is_open_ || rows < settled_ || rows > rows_)
+  if (!is_open_) return fail(Code::kInvalid, fmt::format("{}: its end is known already", output_.file().path));
+  if (rows < settled_)
     return fail(Code::kInvalid,
                 fmt::format("{}: an end at row {}, where {} are written", output_.file().path, rows, settled_));
   const auto too_many = [&] {

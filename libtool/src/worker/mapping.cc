@@ -40,6 +40,7 @@ class Line {
     const ssize_t size = ::readlink(link.text_, path, sizeof(path));
     add(size > 0 ? std::string_view(path, static_cast<std::size_t>(size)) : "a mapped file");
   }
+  bool has(std::string_view text) const { return std::string_view(text_, used_).find(text) != std::string_view::npos; }
   void print() {
     text_[used_++] = '\n';
     (void)!::write(STDERR_FILENO, text_, used_);
@@ -114,7 +115,8 @@ class LostPages {
     line.add_path_of(file);
     line.add(got == 0 ? " ends before byte " : got < 0 ? ": cannot read byte " : ": there is no room for byte ");
     line.add(offset);
-    if (got == 0) line.add(", which it had: was it cut off while it was in use? Run pif fsck");
+    if (got == 0) line.add(", which it had: was it cut off while it was in use?");
+    if (got == 0 && !line.has(" (deleted)")) line.add(" Run pif fsck");  // which does not see files without a name
     if (got < 0) line.add(": ");
     if (got < 0) line.add(why != nullptr ? why : "unknown error");
     if (got < 0) line.add(": the kernel's log (dmesg) says more of its disk");

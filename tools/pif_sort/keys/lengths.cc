@@ -54,6 +54,7 @@ std::optional<Lengths> Lengths::unpack(const message::RunSizes& from) {
   if (static_cast<std::size_t>(from.lengths_size()) != lengths.classes_.size()) return std::nullopt;
   for (std::size_t i = 0; i < lengths.classes_.size(); ++i) {
     const auto& one = from.lengths(static_cast<int>(i));
+    if (one.count() > 0 && static_cast<std::size_t>(std::bit_width(one.longest())) != i) return std::nullopt;
     lengths.classes_[i] = {one.count(), one.bytes(), one.longest()};
   }
   return lengths;

@@ -19,7 +19,7 @@ class Lengths {
   std::uint64_t longest() const;
 
   void pack(message::RunSizes& out) const;
-  // Nothing if there are more classes than lengths have.
+  // Nothing if there are more classes than lengths have, or one has a length that is not its own.
   static std::optional<Lengths> unpack(const message::RunSizes& from);
 
  private:

@@ -52,6 +52,8 @@ class ShareWalk {
   // All outlive it.
   ShareWalk(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs, std::uint64_t begin,
             std::uint64_t end, bool unique);
+  ShareWalk(const ShareWalk&) = delete;
+  ShareWalk& operator=(const ShareWalk&) = delete;
   std::optional<Pick> next();
 
  private:

@@ -384,8 +384,7 @@ bool Order::less(const RunView& a, std::size_t i, const RunView& b, std::size_t 
   return by_key != 0 ? by_key < 0 : number(a, i) < number(b, j);
 }
 
-// ---- all of a component
-// -------------------------------------------------------------------------------------------------
+// ---- all of a component --------------------------------------------------------------------------------------------
 
 namespace {
 

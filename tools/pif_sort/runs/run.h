@@ -124,9 +124,8 @@ struct Area {
   tool::SharedMemory memory;
   tool::Scratch file;
   std::span<const std::byte> bytes() const { return memory.empty() ? file.bytes() : memory.bytes(); }
-  std::span<std::byte> space() {
-    return memory.empty() ? file.space() : memory.bytes();
-  }  // a file's: if it was allocated
+  // A file's, if it was allocated.
+  std::span<std::byte> space() { return memory.empty() ? file.space() : memory.bytes(); }
 };
 // Everybody's, by rank. Called by all workers.
 Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable);

@@ -94,7 +94,9 @@ FarSplit::~FarSplit() = default;
 Status FarSplit::open(std::span<const RunView> own) {
   PIF_TRY_VALUE(sources_, worker_.ranks_on(input_));
   PIF_TRY_VALUE(targets_, worker_.ranks_on(output_));
-  PIF_TRY_VALUE(const auto threads, team_.all_gather_numbers({worker_.threads()}));
+  const std::uint64_t sources = sources_.size();
+  const std::uint64_t fit = batch_bytes_ / (2 * kBatchesAhead * kBatchBytesMin * sources);  // shares with small batches
+  PIF_TRY_VALUE(const auto threads, team_.all_gather_numbers({std::clamp<std::uint64_t>(fit, 1, worker_.threads())}));
   first_shares_.push_back(0);
   for (std::uint32_t rank = 0; rank < threads.size(); ++rank) {
     if (threads[rank][0] == 0 || threads[rank][0] > tool::kThreadsMax)
@@ -102,22 +104,26 @@ Status FarSplit::open(std::span<const RunView> own) {
     first_shares_.push_back(first_shares_.back() + static_cast<std::uint32_t>(threads[rank][0]));
   }
   const std::uint32_t shares = first_shares_.back();
-  // A worker has batches of all pieces of its shares ahead, and as many are on their way from here.
-  batch_bytes_ = std::clamp(batch_bytes_ / (kBatchesAhead * shares), kBatchBytesMin, kBatchBytesMax);
+  // A worker has batches of all pieces of its shares, and others of the pieces that it sends are on their way.
+  std::uint64_t most = shares;
+  for (const auto& each : threads) most = std::max(most, each[0] * sources);
+  batch_bytes_ = std::clamp(batch_bytes_ / (kBatchesAhead * most), kBatchBytesMin, kBatchBytesMax);
   Order order(maker_, input_.layout());
-  PIF_TRY_VALUE(const Splitters splitters,
-                Splitters::choose(team_, own, maker_, order, shares, unique_, input_.file_length().records));
+  PIF_TRY_VALUE(const Splitters splitters, Splitters::choose(team_, own, maker_, order, shares, unique_,
+                                                             input_.file_length().records, worker_.width()));
+  std::vector<std::vector<std::size_t>> cuts(shares + 1, std::vector<std::size_t>(own.size()));
+  const std::size_t tasks = std::min<std::size_t>(worker_.threads(), own.size());
+  PIF_TRY(worker_.run_tasks(tasks, [&](std::size_t task) -> Status {
+    for (std::size_t run = task; run < own.size(); run += tasks)
+      for (std::uint32_t share = 0; share <= shares; ++share) cuts[share][run] = splitters.cut(own[run], share, order);
+    return {};
+  }));
   std::vector<std::uint64_t> records(shares);
   for (std::uint32_t rank = 0; rank < worker_.width() && input_.is_here(); ++rank) {
     for (std::uint32_t share = first_shares_[rank]; share < first_shares_[rank + 1]; ++share) {
-      std::vector<std::size_t> begin, end;
-      for (const RunView& run : own) {
-        begin.push_back(splitters.cut(run, share, order));
-        end.push_back(splitters.cut(run, share + 1, order));
-        records[share] += end.back() - begin.back();
-      }
+      for (std::size_t run = 0; run < own.size(); ++run) records[share] += cuts[share + 1][run] - cuts[share][run];
       outgoing_.push_back(std::make_unique<Outgoing>(rank, share - first_shares_[rank], maker_, input_, own,
-                                                     std::move(begin), std::move(end)));
+                                                     cuts[share], cuts[share + 1]));
     }
   }
   return open_shares(records);

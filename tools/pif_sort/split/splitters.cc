@@ -10,9 +10,10 @@
 namespace pif::sort {
 namespace {
 
-constexpr std::uint64_t kSamplesOfAll = 4096;  // of all workers together,
-constexpr std::uint64_t kSamplesMin = 128;     // but at least so many of each
-constexpr std::size_t kKeyBytesMax = 512;      // the first bytes of a key divide records, too
+constexpr std::uint64_t kSamplesOfAll = 4096;    // of all workers together,
+constexpr std::uint64_t kSamplesOfShare = 64;    // but at least so many for each share,
+constexpr std::uint64_t kSamplesOfWorker = 128;  // and of each worker
+constexpr std::size_t kKeyBytesMax = 512;        // the first bytes of a key divide records, too
 constexpr std::size_t kNumberDigits = sizeof(std::uint64_t);
 
 using Sample = message::Samples::Sample;
@@ -56,8 +57,9 @@ Result<std::string> take_samples(std::span<const RunView> runs, std::uint64_t wa
 }  // namespace
 
 Result<Splitters> Splitters::choose(tool::Team& team, std::span<const RunView> own, const KeyMaker& maker, Order& order,
-                                    std::uint32_t shares, bool keep_together, std::uint64_t all_records) {
-  const std::uint64_t wanted = std::max(kSamplesOfAll / shares, kSamplesMin);
+                                    std::uint32_t shares, bool keep_together, std::uint64_t all_records,
+                                    std::uint32_t workers) {
+  const std::uint64_t wanted = std::max(std::max(kSamplesOfAll, kSamplesOfShare * shares) / workers, kSamplesOfWorker);
   PIF_TRY_VALUE(std::string packed, take_samples(own, wanted, maker, order, keep_together));
   PIF_TRY_VALUE(const auto all, team.all_gather(std::move(packed)));
   std::vector<Sample> samples;

@@ -15,9 +15,10 @@ namespace pif::sort {
 
 class Splitters {
  public:
-  // Called by all workers. keep_together: records with equal keys are of one share. records: of all.
+  // Called by all workers. keep_together: records with equal keys are of one share. records, workers: of all.
   static Result<Splitters> choose(tool::Team& team, std::span<const RunView> own, const KeyMaker& maker, Order& order,
-                                  std::uint32_t shares, bool keep_together, std::uint64_t records);
+                                  std::uint32_t shares, bool keep_together, std::uint64_t records,
+                                  std::uint32_t workers);
   // How many of the run's elements come before share `share`, 0 .. shares. The maker given to choose() lives still.
   std::size_t cut(const RunView& run, std::uint32_t share, const Order& order) const;
 

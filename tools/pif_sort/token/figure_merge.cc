@@ -20,7 +20,7 @@ Status FigureMerge::start() {
 Status FigureMerge::loop(const Token& token, std::string_view last, std::string_view key) {
   if (is_eof()) {
     if (!token.write_all) return send(token.source, {true, my_name(), token.number}, last, {});
-    result_ = token.number;
+    if (shape_.unique) result_ = token.number;
     return end_everywhere();
   }
   PIF_TRY_VALUE(Block* const record, load(next_));

@@ -4,8 +4,7 @@
 //   - A reader that has written its last record goes on: that its file is over is noticed when a token comes to it.
 //   - A token that says "write all" there ends the merge, for both sides are over.
 //   - Who begins without a record sends a token that says "write all".
-//   - With unique, the token also carries the key of the last record that was written, and a record with the same one
-//   is
+//   - With unique, the token also carries the key of the last record that was written: a record with the same key is
 //     passed over.
 #pragma once
 

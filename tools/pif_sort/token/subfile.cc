@@ -47,6 +47,9 @@ Status BlockMaker::add(std::uint64_t number, Bytes record, Block& block) {
 Status BlockMaker::add(Bytes number_and_record, Block& block) {
   const auto number = PackedNumbers<std::uint64_t>::take(number_and_record, 1);
   if (!number) return fail(Code::kCorrupt, "a record of a sub-file came without its number");
+  if ((*number)[0] >= input_records_)
+    return fail(Code::kCorrupt,
+                fmt::format("a record of a sub-file came with number {} of {}", (*number)[0], input_records_));
   return add((*number)[0], number_and_record, block);
 }
 

@@ -53,16 +53,18 @@ class InputRecords {
 // Fills blocks.
 class BlockMaker {
  public:
-  BlockMaker(const KeyMaker& maker, const Format& format, bool keys_only)
-      : maker_(maker), format_(format), keys_only_(keys_only) {}
+  // input_records: numbers are below it.
+  BlockMaker(const KeyMaker& maker, const Format& format, std::uint64_t input_records, bool keys_only)
+      : maker_(maker), format_(format), input_records_(input_records), keys_only_(keys_only) {}
   bool keys_only() const { return keys_only_; }
   [[nodiscard]] Status add(std::uint64_t number, Bytes record, Block& block);
-  // kCorrupt if there is no number in it.
+  // What another worker sent: kCorrupt if there is no number in it, or one that no record has.
   [[nodiscard]] Status add(Bytes number_and_record, Block& block);
 
  private:
   const KeyMaker& maker_;
   OutputRecord format_;
+  std::uint64_t input_records_;
   bool keys_only_;
   std::string key_;
 };

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint64_t kQueuedBytesMax = 16u << 20;  // of an outlet, beyond which nothing new is merged
 constexpr std::size_t kLoadedMax = 3;                 // blocks, beyond which none is loaded ahead
+constexpr std::uint64_t kKeyBytesMax = 4ull << 30;    // of a key, whatever others say of theirs
 
 }  // namespace
 
@@ -36,8 +37,8 @@ net::Buffer Merge::body_of(std::string_view last, net::Buffer keys) {
 
 // Keys of several records fit into one message: there is one long key at most, and the one of the last record.
 Status Merge::take_ahead(std::span<const std::byte> part) {
-  if (part.empty() || ahead_.size() + part.size() > kBodyBytesMax + 2 * shape_.key_bytes)
-    return does_not_fit("a part of a token");
+  const std::uint64_t most = kBodyBytesMax + 2 * std::min(shape_.key_bytes, kKeyBytesMax);
+  if (part.empty() || ahead_.size() + part.size() > most) return does_not_fit("a part of a token");
   ahead_.insert(ahead_.end(), part.begin(), part.end());
   return {};
 }

@@ -28,7 +28,7 @@ struct TokenOptions {
   bool pipelined = false;
   bool figure = false;  // figure 5.4: one record per hop
   bool unique = false;
-  std::uint64_t block_records = 4096;
+  std::uint64_t block_records = 1;
   std::uint64_t key_bytes = 0;          // of the longest key
   const InputRecords* input = nullptr;  // where records are looked up at the end; null: they travel
 };
@@ -63,7 +63,7 @@ class TokenSort {
   [[nodiscard]] Status begin(std::uint32_t depth);
   [[nodiscard]] Status share_part(std::uint32_t depth);
   [[nodiscard]] Status add_merge(std::uint32_t node);
-  BlockMaker block_maker() const { return {maker_, output_.format(), options_.input != nullptr}; }
+  BlockMaker block_maker() const { return {maker_, output_.format(), records_of(tree_[0]), options_.input != nullptr}; }
   MergeShape merge_shape(const TreeNode& at) const;
   void join(Live& live, tool::Talk& talk);
   [[nodiscard]] Status finish();

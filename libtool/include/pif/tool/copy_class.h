@@ -20,7 +20,8 @@ bool have_same_layout(const Component& a, const Component& b);
 using BatchFunction = std::function<Status(RowBatch&)>;
 
 // Whether F may be called for several batches at once, by several threads: then all of the worker's threads
-// (Worker::threads()) call it, while its own thread reads and writes.
+// (Worker::threads()) call it, one of them in turn with reading and writing. Where it fails for a batch, it may have
+// been called for some behind it.
 enum class Calls : std::uint8_t { kOneAtATime, kAtOnce };
 
 // Every batch of the worker's component of `input`, through F, to the same rows of `output`, which has the same layout

@@ -48,8 +48,10 @@ class OrderedOutput {
   void flush();
   std::uint64_t queued_bytes() const;  // of records that wait for room at their destinations
 
-  // With an open end, by every worker, once the output's records are known and while the talk goes on. kInvalid: rows
-  // have come that would be beyond them.
+  // With an open end, by every worker, once the output's records are known, and while the talk goes on: step() and
+  // is_done() then know of it. (So not with fill(), which is the only thing that goes on.) kInvalid: they are more than
+  // open() said, or the output has no open end, or has it already, or rows beyond it have come; kIo, kNoSpace: the last
+  // rows cannot be written.
   [[nodiscard]] Status end(std::uint64_t records);
 
   // In a talk of the tool's: join it before anything is put; the talk's end is the output's. Its channel is 0.

@@ -2,9 +2,9 @@
 // then mapped, perhaps by all workers of the machine (Team::share). It is gone with the last process that has it,
 // however that ends. What is read from it through its mapping is in the page cache, not in the worker's own memory.
 //
-// Not thread-safe but for write_at(). Where the disk cannot give a page of its mapping, the worker that touches it
-// ends, and its user reads which file it was and why. What a worker wrote and the disk did not take, its job does not
-// end well with.
+// Const calls from several threads are fine. Where the disk cannot give a page of its mapping, the worker that touches
+// it ends, and its user reads which file it was and why. A job fails if the disk did not take what one of its workers
+// wrote to a scratch file.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@ class Mapping;
 
 class Scratch {
  public:
-  // Empty, and stays so. Moving exchanges two of them; the one that goes takes its mapping with it, not the file that
-  // others have.
+  // Empty, until another one is moved into it. Moving exchanges two of them; the one that goes takes its mapping with
+  // it, not the file that others have.
   Scratch();
   // Worker::scratch() makes them. handle: a new file's descriptor. node: named in errors. lost: gets the error, when
   // this object goes, if some of what was written did not reach the disk and may have been read back as something else.

@@ -1,8 +1,8 @@
 // Rows put together from parts: element j of a row is the next element of the part that it belongs to, as rows of an
 // interleaved file have their elements from p LFSs after they were transposed there. Word by word of the result: what
 // each part gives to it is a field of bits, which is spread to its places (PDEP, or Hacker's Delight 7-5). Many parts
-// that are dealt round give many short fields to a word. They are woven in two steps, through the cache: every b-th of
-// them to one of b streams, and these to the row.
+// that are dealt round give many short fields to a word. They are woven in steps, through the cache: every b-th of them
+// to one of b streams, and these to the row.
 //
 // Pure. Const calls from several threads are fine.
 #pragma once
