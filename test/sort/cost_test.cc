@@ -59,10 +59,10 @@ TEST_CASE("one token decides on all records, however many workers there are") {
 }
 
 TEST_CASE("a pass moves all records, and there is one for each doubling of the width") {
-  CHECK(merge_of(MergeKind::kToken, 2) == Approx(10e6 * 200e-9 / 2));
+  CHECK(merge_of(MergeKind::kToken, 2) == Approx(10e6 * 200e-9 / 2).epsilon(0.01));
   // Of three, the first pass merges two workers' records.
-  CHECK(merge_of(MergeKind::kToken, 3) == Approx(10e6 * 200e-9 * 2 / 3 / 2 + 10e6 * 200e-9 / 3));
-  CHECK(merge_of(MergeKind::kToken, 4) == Approx(2 * 10e6 * 200e-9 / 4));
+  CHECK(merge_of(MergeKind::kToken, 3) == Approx(10e6 * 200e-9 * 2 / 3 / 2 + 10e6 * 200e-9 / 3).epsilon(0.01));
+  CHECK(merge_of(MergeKind::kToken, 4) == Approx(2 * 10e6 * 200e-9 / 4).epsilon(0.01));
 }
 
 TEST_CASE("figure 5.4 takes a hop for every record and every crossing") {
@@ -70,6 +70,14 @@ TEST_CASE("figure 5.4 takes a hop for every record and every crossing") {
   CHECK(token_counts(shape_of(2, 0)).hops == Approx(15e6));
   CHECK(token_counts(shape_of(2, 0)).crossings == Approx(5e6));
   CHECK(token_counts(shape_of(4, 0)).hops == Approx(30e6));
+  // Of ours, measured with two LFSs: 0.499 of the hops with blocks of 1 record, 0.861 of 16, 0.926 of 64.
+  const auto crossing = [](std::uint64_t batch) {
+    const TokenCounts counts = token_counts(shape_of(2, batch));
+    return counts.crossings / counts.hops;
+  };
+  CHECK(crossing(1) == Approx(0.499).margin(0.02));
+  CHECK(crossing(16) == Approx(0.861).margin(0.02));
+  CHECK(crossing(64) == Approx(0.926).margin(0.02));
   CHECK(merge_of(MergeKind::kToken, 2, 1) == Approx(10e6 * (100e-6 + 5e-9)));
   CHECK(merge_of(MergeKind::kToken, 2, 1) > merge_of(MergeKind::kToken, 2, 64));
 }
@@ -116,9 +124,9 @@ TEST_CASE("the thesis's constants have its names") {
     const auto found = std::find_if(table.begin(), table.end(), [&](const auto& line) { return line.first == name; });
     return found == table.end() ? std::string("none") : found->second;
   };
-  CHECK(value("T_act").find("10.00 us") == 0);
-  CHECK(value("T_pass").find("30.00 us") == 0);
+  CHECK(value("T_act").find("10 us") == 0);
+  CHECK(value("T_pass").find("30 us") == 0);
   CHECK(value("crossings") == "5000000 of 15000000 hops");
-  CHECK(value("p_max").find("0.1 ") == 0);  // 2 us / (10 us + 30 us / 2)
+  CHECK(value("p_max").find("0.08 ") == 0);  // 2 us / (10 us + 30 us / 2)
   for (const char* const name : {"T_delete", "T_fixed", "T_disk"}) CHECK(value(name) != "none");
 }

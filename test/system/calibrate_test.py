@@ -46,7 +46,8 @@ def a_calibration_is_kept_with_the_file_system():
     FS.ok("calibrate", "-q", timeout=600)
     seconds = kept()["seconds"]
     check(min(seconds.values()) >= 0, f"{seconds}")
-    for name in ("memory_byte", "durable_byte", "sync", "hop", "spawn", "sort_record", "pass_record", "turn_byte"):
+    # What is solved for may be nothing, where other programs made one run slower than another.
+    for name in ("memory_byte", "cached_read_byte", "compare", "sync", "hop", "connect", "spawn", "merge_fixed"):
         check(seconds[name] > 0, f"{name} in {seconds}")
     FS.fails(3, "pif-calibrate", "stat", "/.pif-calibrate")
     before = os.stat(path()).st_mtime_ns

@@ -117,7 +117,7 @@ def bash_completes_what_is_typed():
         for typed, printed in (
             ("pif cat /data/on\t", b"one\n"),
             ("pif cat /data/wi\t", b"blank\n"),
-            ("pif ca\t/data/one.txt", b"one\n"),
+            ("pif hea\t/data/one.txt", b"one\n"),
             ("pif ls --rou\tunix /da\tsub", b"deep.txt\n"),
             ("pif cat pif:/data/on\t", b"one\n"),
             (f"pif ls --pif={FS.folder[:-1]}\t /data/su\t", b"deep.txt\n"),

@@ -99,8 +99,10 @@ std::vector<Level> levels_of(const CostShape& shape, double block) {
     Level& level = levels[node.depth];
     const double records = each * node.width(), blocks = std::ceil(records / block);
     // Figure 5.4: one for each record, and one for each crossing, of which there are N / 2 (5.3.3). Ours: one for each
-    // block, and of these every second one crosses.
-    const double crossings = node.is_leaf() ? 0 : (shape.token_batch == 0 ? records : blocks) / 2;
+    // block, which nearly always ends after the rest of the other side's does, the more so the more records it has.
+    const double crossings = node.is_leaf()           ? 0
+                             : shape.token_batch == 0 ? records / 2
+                                                      : blocks * (1 - 0.5 / std::sqrt(block));
     const double hops = shape.token_batch == 0 ? records + crossings : blocks;
     level.records += records;
     level.workers += node.width();
@@ -157,6 +159,15 @@ void add_to(tool::Terms& sum, const tool::Terms& more) {
   }
 }
 
+// Before a level or pass begins to write, it has read a block of each reader, and nobody else has anything to do then:
+// what that takes, of so many seconds for moving all records.
+double fill_seconds(const Job& job, const tool::Terms& pass) {
+  const double blocks = std::max(1.0, job.records / job.width / job.block);
+  double moving = 0;
+  for (const auto& [name, seconds] : pass) moving += name == "token_work" ? 0 : seconds;
+  return moving / blocks;
+}
+
 // writing: becomes the seconds in which the output is written: of passes one after another that is the last one.
 tool::Terms token_terms(const Job& job, const CostShape& shape, MergeKind merge, double& writing) {
   const TokenTimes times = token_times(job.c, shape.token_batch == 0, job.block);
@@ -164,8 +175,9 @@ tool::Terms token_terms(const Job& job, const CostShape& shape, MergeKind merge,
   if (merge == MergeKind::kToken) {
     tool::Terms sum = {{"pass_fixed", static_cast<double>(levels.size()) * job.c.pass_fixed}};
     for (std::size_t depth = levels.size(); depth-- > 0;) {
-      const tool::Terms pass =
-          tool::longer(pass_terms(job, levels[depth], times, false), serial_terms(levels[depth], times));
+      tool::Terms moved = pass_terms(job, levels[depth], times, false);
+      moved.emplace_back("pass_fill", fill_seconds(job, moved));
+      const tool::Terms pass = tool::longer(std::move(moved), serial_terms(levels[depth], times));
       writing = tool::seconds_of(pass);
       add_to(sum, pass);
     }
@@ -173,18 +185,14 @@ tool::Terms token_terms(const Job& job, const CostShape& shape, MergeKind merge,
   }
   tool::Terms all;
   for (const Level& level : levels) add_to(all, pass_terms(job, level, times, true));
-  // Before a level begins, the one below it has made a block of each reader.
-  const double blocks = std::max(1.0, job.records / job.width / job.block), fill = static_cast<double>(levels.size());
-  double flow = 0;
-  for (const auto& [name, seconds] : all) flow += name == "token_work" ? 0 : seconds;
-  all.emplace_back("flow_fill", flow * (fill - 1) / blocks);
+  all.emplace_back("flow_fill", fill_seconds(job, all) * static_cast<double>(levels.size() - 1));
   tool::Terms sum = {{"flow_fixed", job.c.flow_fixed}};
   add_to(sum, tool::longer(std::move(all), serial_terms(levels.front(), times)));
   writing = tool::seconds_of(sum);
   return sum;
 }
 
-std::string micros(double seconds) { return fmt::format("{:.2f} us", seconds * 1e6); }
+std::string micros(double seconds) { return fmt::format("{:.4g} us", seconds * 1e6); }
 
 }  // namespace
 
@@ -224,7 +232,7 @@ std::vector<std::pair<std::string, std::string>> thesis_constants(const tool::Ca
   const double act = t.act + block * t.key, per_hop = shape.token_batch == 0 ? 0.5 : 1;
   const double disk = length * (c.disk_read_byte_8 + c.disk_write_byte_8);
   const double cached = c.pass_record + length * c.pass_byte;
-  const auto p_max = [&](double each) { return fmt::format("{:.1f}", block * each / (act + per_hop * t.pass)); };
+  const auto p_max = [&](double each) { return fmt::format("{:.3g}", block * each / (act + per_hop * t.pass)); };
   const TokenCounts counts = token_counts(shape);
   return {
       {"T_act", fmt::format("{} a hop, which decides on {:.0f} record{}", micros(act), block, block > 1 ? "s" : "")},
