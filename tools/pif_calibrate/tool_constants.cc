@@ -181,7 +181,7 @@ Status ToolConstants::measure_passes() {
   PIF_TRY_VALUE(const SortRun flow, sort(many, kShort, MergeKind::kPipelined));
   PIF_TRY_VALUE(const SortRun longer_flow, sort(few, kLong, MergeKind::kPipelined));
   solve_sort(&C::flow_record, &C::flow_byte, flow, longer_flow, sort::kMergePhase);
-  // What a block takes, from blocks of one record and of many: a + k and a + 4096 k.
+  // What a block takes, from blocks of one record and of many: a + k and a + n k.
   PIF_TRY_VALUE(const SortRun ones, sort(kFew, kShort, MergeKind::kToken, 0, 1));
   const double block = static_cast<double>(sort::kTokenBatch), one = ones.run.count("token_act_ns") * 1e-9;
   c_.token_key = std::max(0.0, (shorter.run.count("token_act_ns") * 1e-9 - one) / (block - 1));

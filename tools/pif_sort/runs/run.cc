@@ -18,11 +18,10 @@ namespace {
 constexpr std::uint64_t kReadBytes = 1u << 20;  // at once: what is read is still in the cache when its keys are made
 constexpr std::uint64_t kRowsMax = UINT32_MAX;  // an element has 32 bits for its row
 constexpr std::uint64_t kEndsAtOnce = 4096;
-constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it sorts
-constexpr std::size_t kFileRoomBytes = 4u << 20;   // gathered before they are written, by all threads together
-constexpr std::size_t kFileRoomMin = 64u << 10;    // by one of them
-constexpr std::uint64_t kPartRows = 1024;          // a part of fewer is not worth a thread
-constexpr std::uint64_t kSampleBytes = 24u << 20;  // more than a core keeps in its cache, as what is sorted is
+constexpr std::uint64_t kOwnBytes = 12u << 20;    // of a worker, whatever it sorts
+constexpr std::size_t kFileRoomBytes = 4u << 20;  // gathered before they are written, by all threads together
+constexpr std::size_t kFileRoomMin = 64u << 10;   // by one of them
+constexpr std::uint64_t kPartRows = 1024;         // a part of fewer is not worth a thread
 constexpr std::uint64_t kBudgetAim =
     1u << 20;  // for runs even where there is not so much: many short ones cost more than they save
 constexpr std::uint64_t kBudgetMin = 4u << 10;
@@ -558,30 +557,6 @@ Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable
   std::vector<Area> all(memories.size());
   for (std::size_t rank = 0; rank < all.size(); ++rank) all[rank] = {std::move(memories[rank]), std::move(files[rank])};
   return all;
-}
-
-Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const KeyMaker& maker) {
-  SampleTimes times;
-  if (!input.is_here() || input.rows() == 0) return times;
-  PIF_TRY_VALUE(const Row end, end_of_run(input, maker, 0, kSampleBytes));
-  const Range rows{0, end};
-  PrivateMemory elements(rows.size() * sizeof(Element));
-  PIF_TRY_VALUE(tool::Scratch target, worker.scratch());
-  Loaded loaded(input, maker, rows, as_array<Element>(elements.bytes()));
-  const Time begin = worker.clock().now();
-  PIF_TRY(loaded.read([](std::uint64_t) {}));
-  const Time read = worker.clock().now();
-  loaded.sort();
-  const Time sorted = worker.clock().now();
-  std::vector<std::uint64_t> ends(rows.size() + 1);
-  const auto room = [&](std::size_t bytes) { return target.room(bytes); };
-  PIF_TRY(loaded.put_in_order(room, ends.data()));
-  PIF_TRY(target.map());
-  times.records = rows.size();
-  times.load = read - begin;
-  times.sort = sorted - read;
-  times.move = worker.clock().now() - sorted;
-  return times;
 }
 
 std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const FileLength& file_length) {

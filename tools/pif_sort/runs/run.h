@@ -148,13 +148,6 @@ bool holds_together(const Runs& runs, const Format& format, std::uint64_t record
 // Those that are not empty; runs outlives them.
 std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex lfs);
 
-// How long a few of the component's records take.
-struct SampleTimes {
-  std::uint64_t records = 0;
-  Duration load{}, sort{}, move{};
-};
-Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const KeyMaker& maker);
-
 // What runs need in memory at most while they are made and merged: their records twice, and what orders them.
 std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const FileLength& file_length);
 
