@@ -53,9 +53,9 @@ TEST_CASE("a sort of twice the width takes half the time, as far as there are co
 }
 
 TEST_CASE("one token decides on all records, however many workers there are") {
-  const double blocks = std::ceil(10e6 / static_cast<double>(kTokenBatch));
-  CHECK(merge_of(MergeKind::kPipelined, 64) == Approx(blocks * 100e-6 + 10e6 * 5e-9));
-  CHECK(predict(calibration(), shape_of(64), MergeKind::kPipelined).find(kMergePhase)->largest() == "token_pass");
+  const double blocks = std::ceil(10e6 / 4096);
+  CHECK(merge_of(MergeKind::kPipelined, 64, 4096) == Approx(blocks * 100e-6 + 10e6 * 5e-9));
+  CHECK(predict(calibration(), shape_of(64, 4096), MergeKind::kPipelined).find(kMergePhase)->largest() == "token_pass");
 }
 
 TEST_CASE("a pass moves all records, and there is one for each doubling of the width") {

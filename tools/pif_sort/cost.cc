@@ -192,7 +192,10 @@ tool::Terms token_terms(const Job& job, const CostShape& shape, MergeKind merge,
   return sum;
 }
 
-std::string micros(double seconds) { return fmt::format("{:.4g} us", seconds * 1e6); }
+std::string micros(double seconds) {
+  const double value = seconds * 1e6;
+  return value >= 1000 ? fmt::format("{:.0f} us", value) : fmt::format("{:.4g} us", value);
+}
 
 }  // namespace
 
