@@ -47,6 +47,23 @@ TEST_CASE("a record and its bytes are told apart by runs of two lengths") {
   CHECK(found.constants.sort_record == Approx(90e-9));
 }
 
+TEST_CASE("a record that takes nothing beside its bytes takes no less than nothing") {
+  for (int i = 1; i <= 2000; ++i) {
+    tool::Calibration calibration;
+    const double length = 90 + i % 37;
+    const auto takes = [&](double records_bytes) {
+      return [records_bytes, length](const tool::Calibration& c) {
+        return 1e5 * (c.constants.merge_record + records_bytes * length * c.constants.merge_byte);
+      };
+    };
+    const double seconds = 1e-3 / i;
+    solve(calibration, &tool::Constants::merge_record, &tool::Constants::merge_byte, {length, seconds, takes(1)},
+          {10 * length, 10.5 * seconds, takes(10)});
+    REQUIRE(calibration.constants.merge_record >= 0);
+    REQUIRE(calibration.constants.merge_byte > 0);
+  }
+}
+
 TEST_CASE("a tool's report is read, and of several the middle one counts") {
   const auto report = [](double work, double sort) {
     return parse_report("{\"seconds\": {\"work\": " + std::to_string(work) +

@@ -29,7 +29,8 @@ void solve(tool::Calibration& calibration, Constant of_record, Constant of_byte,
   const double few = of(shorter), many = of(longer);
   const double each = std::max(0.0, (many - few) / (longer.length - shorter.length));
   calibration.constants.*of_byte = std::min(each, few / shorter.length);
-  calibration.constants.*of_record = few - shorter.length * calibration.constants.*of_byte;
+  // Not less than nothing by a rounding.
+  calibration.constants.*of_record = std::max(0.0, few - shorter.length * calibration.constants.*of_byte);
 }
 
 }  // namespace pif::calibrate
