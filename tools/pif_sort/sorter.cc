@@ -97,8 +97,8 @@ class Sorter {
   std::vector<RunView> views_;
   std::vector<component::Files> files_;
   std::uint64_t records_ = 0;
-  std::optional<KeptShare> kept_;  // this worker's share, where there is memory for it
-  FileLength put_out_;             // by this worker
+  std::vector<Pick> kept_;  // this worker's share, where there is memory for it
+  FileLength put_out_;      // by this worker
   Outcome outcome_;
   Time begun_;  // the present phase
 };
@@ -220,9 +220,9 @@ Result<PositionRange> Sorter::count_share(std::uint64_t count) {
 // the share is merged again for each component rather than kept.
 Status Sorter::put_out_in_turn() {
   if (options_.memory == 0) {
-    kept_.emplace(worker_, maker_, input_.layout(), views_);
-    PIF_TRY(kept_->find({share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1)}, options_.unique));
-    put_out_.records = kept_->picks().size();
+    const PositionRange all{share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1)};
+    PIF_TRY_VALUE(kept_, find_share(worker_, maker_, input_.layout(), views_, all, options_.unique));
+    put_out_.records = kept_.size();
   } else {
     PIF_TRY(for_each_pick([&](Pick) -> Status {
       ++put_out_.records;
@@ -254,7 +254,7 @@ Status Sorter::append_share(LfsIndex lfs, PositionRange share, std::string& stat
   Appender appender(output_, lfs, tail, files_[lfs]);
   std::uint64_t position = share.begin;
   if (options_.memory == 0) {
-    PIF_TRY(appender.append(share.begin, kept_->picks(), views_, worker_.threads()));
+    PIF_TRY(appender.append(share.begin, kept_, views_, worker_.threads()));
   } else {
     PIF_TRY(for_each_pick([&](Pick pick) { return appender.offer(position++, views_[pick.run].record(pick.index)); }));
   }

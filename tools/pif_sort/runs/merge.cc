@@ -93,15 +93,15 @@ ShareWalk::ShareWalk(const KeyMaker& maker, const parity::Layout& layout, std::s
     : runs_(runs),
       unique_(unique),
       order_(maker, layout),
-      last_(unique ? last_before(cut_at(runs, begin, order_)) : std::nullopt),
-      merge_(runs, cut_at(runs, begin, order_), cut_at(runs, end, order_), order_) {}
+      cut_(cut_at(runs, begin, order_)),
+      last_(unique ? last_before_cut() : std::nullopt),
+      merge_(runs, std::move(cut_), cut_at(runs, end, order_), order_) {}
 
-// The record just before a cut.
-std::optional<Pick> ShareWalk::last_before(const std::vector<std::size_t>& cut) {
+std::optional<Pick> ShareWalk::last_before_cut() {
   std::optional<Pick> last;
   for (std::uint32_t run = 0; run < runs_.size(); ++run) {
-    if (cut[run] == 0) continue;
-    const Pick pick{run, static_cast<std::uint32_t>(cut[run] - 1)};
+    if (cut_[run] == 0) continue;
+    const Pick pick{run, static_cast<std::uint32_t>(cut_[run] - 1)};
     if (!last || order_.less(runs_[last->run], last->index, runs_[run], pick.index)) last = pick;
   }
   return last;

@@ -57,11 +57,12 @@ class ShareWalk {
   std::optional<Pick> next();
 
  private:
-  std::optional<Pick> last_before(const std::vector<std::size_t>& cut);
+  std::optional<Pick> last_before_cut();
 
   std::span<const RunView> runs_;
   bool unique_;
   Order order_;
+  std::vector<std::size_t> cut_;  // where it begins, until merge_ has it
   std::optional<Pick> last_;
   Merger merge_;
 };

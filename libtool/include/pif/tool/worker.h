@@ -94,8 +94,8 @@ class Worker {
   unsigned threads() const;
   // `task` on a thread of its own, or, where there is none to be had and in a simulation, when its result is asked for.
   // For work beside this thread: in memory, or reading and writing through descriptors (Input::check,
-  // RowSink::write_rows). A task touches
-  // nothing else of the worker, and what it touches outlives it: before these go, wait for the future.
+  // RowSink::write_rows). A task touches nothing else of the worker, and what it touches outlives it: before these go,
+  // wait for the future.
   std::future<Status> start(std::function<Status()> task);
   // f(i) for each i below `parts`, as tasks, the first one on this thread. Ends when all have; the error of the lowest.
   [[nodiscard]] Status run_tasks(std::size_t parts, const std::function<Status(std::size_t)>& f);
