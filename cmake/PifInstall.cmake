@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 
 # Bottom up. kv, server and lfs are for their daemons only.
-set(PIF_INSTALLED_LIBRARIES base parity pattern proto wire net component access cluster client tool)
+set(PIF_INSTALLED_LIBRARIES base machine parity pattern proto wire net component access cluster client tool)
 
 # The generated headers, which net's include. Generated code includes its neighbours by bare name.
 target_include_directories(pif_proto PUBLIC

@@ -15,7 +15,6 @@
 
 #include <fmt/format.h>
 #include <sodium.h>
-#include <spdlog/spdlog.h>
 
 #include "description.h"
 #include "files.h"
@@ -34,8 +33,6 @@ constexpr std::size_t kHostInPathMax = 32;
 constexpr mode_t kOpenFolderMode = 0755;  // other users of this machine may look and connect
 constexpr mode_t kDescriptionMode = 0644;
 constexpr std::size_t kEndpointBytesMax = 4096;
-
-std::string description_path(const std::string& folder) { return folder + "/pif.toml"; }
 
 // One folder, one name: how long the path is decides where the sockets are.
 Result<std::string> real_path(const std::string& path) {
@@ -251,23 +248,6 @@ Result<net::ListenOptions> Cluster::listen_options(const std::string& daemon) co
     options.key_folder = client_key_folder(folder);
   }
   return options;
-}
-
-Result<std::unique_ptr<net::Messenger>> start_listening(const Cluster& cluster, const std::string& daemon) {
-  net::MessengerOptions options;
-  auto listen = cluster.listen_options(daemon);
-  auto messenger = listen.and_then([&](const net::ListenOptions& found) {
-    options.listen = found;
-    options.listen.on_refused = [](const std::string& what) { spdlog::warn("{}", what); };
-    options.client_keys = found.curve;
-    options.machine = cluster.own_machine();
-    if (cluster.has_hosts()) options.io_threads = 2;  // they encrypt
-    return net::make_real_messenger(options);
-  });
-  if (!messenger && cluster.has_hosts())
-    messenger.error().text = fmt::format("host {} (its addresses and ports are in {}): {}", cluster.own_host,
-                                         description_path(cluster.folder), messenger.error().text);
-  return messenger;
 }
 
 Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp) {

@@ -360,7 +360,7 @@ std::string format_description(const Cluster& cluster) {
 }
 
 Result<Cluster> parse_description(const std::string& folder, std::string_view text, const std::string& own_host) {
-  const std::string path = folder + "/pif.toml";
+  const std::string path = description_path(folder);
   const toml::parse_result parsed = toml::parse(text, path);
   if (!parsed)
     return fail(Code::kInvalid, fmt::format("{}, line {}: {}", path, parsed.error().source().begin.line,

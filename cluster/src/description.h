@@ -15,6 +15,8 @@ inline constexpr std::size_t kDescriptionBytesMax = 4u << 20;
 inline constexpr std::size_t kDaemonNameMax = 15;  // bytes; run_folder() reckons with it
 inline constexpr std::uint32_t kHostsFormat = 3;   // of pif.toml with hosts; without any it is kFormatVersion
 
+inline std::string description_path(const std::string& folder) { return folder + "/pif.toml"; }
+
 // LFS roots inside the folder of their host are written relative to it, so that the folder can be moved. The text is
 // the same on every host.
 std::string format_description(const Cluster& cluster);

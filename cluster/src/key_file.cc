@@ -1,12 +1,9 @@
 #include "pif/cluster/key_file.h"
 
-#include <sys/stat.h>
-
 #include <cstring>
 
 #include <fmt/format.h>
 #include <sodium.h>
-#include <spdlog/spdlog.h>
 
 #include "files.h"
 #include "keys.h"
@@ -18,8 +15,6 @@ namespace {
 constexpr std::size_t kKeyBytes = sizeof(ClusterKey::bytes);
 constexpr std::size_t kLongBytes = 2 * kKeyBytes + 2 * sizeof(std::uint64_t);
 constexpr mode_t kKeyMode = 0400;
-
-std::string key_path(const std::string& folder) { return key_folder(folder) + "/cluster.key"; }
 
 void append(std::string& out, const ClusterKey& key) {
   out.append(reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size());
@@ -44,14 +39,7 @@ bool has_key(const KeyFile& keys, const ClusterKey& key) {
 }
 
 Status save(const std::string& folder, const KeyFile& keys) {
-  return write_file(key_path(folder), format_key_file(keys), kKeyMode, Existing::kReplace);
-}
-
-// Of the file as it is now: another number after every write.
-std::int64_t stamp_of(const std::string& folder) {
-  struct stat file {};
-  if (::stat(key_path(folder).c_str(), &file) != 0) return 0;
-  return file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec + static_cast<std::int64_t>(file.st_ino);
+  return write_file(cluster_key_path(folder), format_key_file(keys), kKeyMode, Existing::kReplace);
 }
 
 }  // namespace
@@ -81,7 +69,7 @@ Result<KeyFile> parse_key_file(std::string_view bytes) {
 }
 
 Result<KeyFile> read_key_file(const std::string& folder) {
-  const std::string path = key_path(folder);
+  const std::string path = cluster_key_path(folder);
   PIF_TRY_VALUE(const std::string bytes, read_file(path, kLongBytes + 1));
   PIF_TRY(check_private(path));
   auto keys = parse_key_file(bytes);
@@ -106,8 +94,9 @@ Status take_key_file(const std::string& folder, std::string_view bytes) {
   PIF_TRY_VALUE(const KeyFile here, read_key_file(folder));
   if (is_further(*sent, here)) return save(folder, *sent);
   const bool is_known = share_a_key(here, *sent) || sent->number < here.number;
-  return is_known ? Status()
-                  : fail(Code::kInvalid, fmt::format("{} has another key than what was sent", key_path(folder)));
+  return is_known
+             ? Status()
+             : fail(Code::kInvalid, fmt::format("{} has another key than what was sent", cluster_key_path(folder)));
 }
 
 Result<KeyFile> begin_key_change(const Cluster& cluster) {
@@ -127,33 +116,6 @@ Result<KeyFile> end_key_change(const Cluster& cluster, std::int64_t now, std::in
   const KeyFile after{*before.accepted, before.number + 1, before.signing, now + seconds};
   PIF_TRY(save(cluster.folder, after));
   return after;
-}
-
-// ---- WatchedKeys ---------------------------------------------------------------------------------------------------
-
-WatchedKeys::WatchedKeys(const Cluster& cluster, const KeyFile& keys)
-    : cluster_(cluster), keys_(keys), ring_(keys.signing) {}
-
-void WatchedKeys::look(std::int64_t now) {
-  const std::int64_t stamp = stamp_of(cluster_.folder);
-  if (stamp != seen_) {
-    seen_ = stamp;
-    auto read = load_key_file(cluster_);
-    if (!read) return spdlog::error("the cluster's key may have changed, and cannot be read: {}", read.error().text);
-    keys_ = *read;
-  }
-  apply(now);
-}
-
-void WatchedKeys::apply(std::int64_t now) {
-  const std::uint64_t before = ring_.version();
-  const bool is_accepted = keys_.is_changing() || keys_.has_old(now);
-  ring_.set(keys_.signing, is_accepted ? keys_.accepted : std::nullopt);
-  if (ring_.version() == before) return;
-  spdlog::info("the cluster's key is number {}; {}", keys_.number,
-               keys_.is_changing() ? "the next one is accepted, too"
-               : is_accepted       ? fmt::format("the one before is accepted for {} s", keys_.until - now)
-                                   : "no other is accepted");
 }
 
 }  // namespace pif::cluster

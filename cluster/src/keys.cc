@@ -19,6 +19,7 @@
 
 #include "files.h"
 #include "pif/cluster/cluster.h"
+#include "pif/net/zmq_library.h"
 #include "user_folders.h"
 
 namespace pif::cluster {
@@ -188,6 +189,7 @@ Result<net::CurveKeys> owner_pair_of(const net::CurveKeys& host) {
   static_assert(kPurpose.size() >= crypto_generichash_KEYBYTES_MIN);
   std::array<std::uint8_t, crypto_scalarmult_SCALARBYTES> from{}, secret{};
   std::array<std::uint8_t, crypto_scalarmult_BYTES> shown{};
+  PIF_TRY(net::load_zmq());
   if (host.secret_key.size() != kCurveKeyBytes || zmq_z85_decode(from.data(), host.secret_key.c_str()) == nullptr)
     return fail(Code::kInvalid, "a host's pair is no CURVE pair");
   crypto_generichash(secret.data(), secret.size(), from.data(), from.size(),

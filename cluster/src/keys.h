@@ -12,6 +12,7 @@
 namespace pif::cluster {
 
 inline std::string key_folder(const std::string& folder) { return folder + "/keys"; }
+inline std::string cluster_key_path(const std::string& folder) { return key_folder(folder) + "/cluster.key"; }
 // Public keys of CURVE clients that may connect.
 inline std::string client_key_folder(const std::string& folder) { return key_folder(folder) + "/clients"; }
 

@@ -12,7 +12,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "description.h"
 #include "files.h"
@@ -139,7 +138,7 @@ Status check_pair(const HostFiles& files) {
 
 Result<std::vector<SharedFile>> read_shared_files(const Cluster& cluster) {
   std::vector<SharedFile> files;
-  PIF_TRY_VALUE(std::string text, read_file(cluster.folder + "/pif.toml", kDescriptionBytesMax));
+  PIF_TRY_VALUE(std::string text, read_file(description_path(cluster.folder), kDescriptionBytesMax));
   files.push_back({std::string(kDescription), std::move(text)});
   std::size_t bytes = files.front().content.size();
   for (const std::string_view inside : {kHostKeys, kClientKeys}) {
@@ -166,7 +165,7 @@ Result<Cluster> take_shared_files(const std::string& folder, std::span<const Sha
                 fmt::format("the description that came is of file system {}, not of {}", after.id, before.id));
   if (after.edition <= before.edition) return before;
   PIF_TRY(write_keys(before.folder, files));
-  PIF_TRY(write_file(before.folder + "/pif.toml", text, kOpenMode, Existing::kReplace));
+  PIF_TRY(write_file(description_path(before.folder), text, kOpenMode, Existing::kReplace));
   return after;
 }
 
@@ -192,10 +191,10 @@ Result<Cluster> receive_host(const std::string& folder, const HostFiles& files) 
   PIF_TRY(check_same(folder, files));
   PIF_TRY(make_key_folders(folder));
   const std::string keys = key_folder(folder);
-  if (::access((keys + "/cluster.key").c_str(), F_OK) == 0)
+  if (::access((cluster_key_path(folder)).c_str(), F_OK) == 0)
     PIF_TRY(take_key_file(folder, files.cluster_key));
   else
-    PIF_TRY(write_file(keys + "/cluster.key", files.cluster_key, kSecretMode, Existing::kReplace));
+    PIF_TRY(write_file(cluster_key_path(folder), files.cluster_key, kSecretMode, Existing::kReplace));
   PIF_TRY(write_file(keys + "/host.curve", files.host_pair, kSecretMode, Existing::kReplace));
   if (!files.client_pair.empty())
     PIF_TRY(write_file(keys + "/client.curve", files.client_pair, kSecretMode, Existing::kReplace));
@@ -203,36 +202,8 @@ Result<Cluster> receive_host(const std::string& folder, const HostFiles& files) 
   PIF_TRY(write_keys(folder, files.shared));
   const auto before = load_cluster(folder);
   if (!before || before->edition < received.edition)
-    PIF_TRY(write_file(folder + "/pif.toml", text, kOpenMode, Existing::kReplace));
+    PIF_TRY(write_file(description_path(folder), text, kOpenMode, Existing::kReplace));
   return load_cluster(folder);
-}
-
-// ---- Watched -------------------------------------------------------------------------------------------------------
-
-namespace {
-
-// Of the file as it is now: another number after every write, which gives the name to another file.
-std::int64_t stamp_of(const std::string& folder) {
-  struct stat file {};
-  if (::stat((folder + "/pif.toml").c_str(), &file) != 0) return 0;
-  return file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec + static_cast<std::int64_t>(file.st_ino);
-}
-
-}  // namespace
-
-Watched::Watched(Cluster cluster) : cluster_(std::move(cluster)), seen_ns_(stamp_of(cluster_.folder)) {}
-
-bool Watched::changed() {
-  const std::int64_t now = stamp_of(cluster_.folder);
-  if (now == seen_ns_) return false;
-  seen_ns_ = now;
-  auto loaded = load_cluster(cluster_.folder);
-  if (!loaded) {
-    spdlog::error("the description has changed, and is not taken: {}", loaded.error().text);
-    return false;
-  }
-  cluster_ = std::move(*loaded);
-  return true;
 }
 
 }  // namespace pif::cluster

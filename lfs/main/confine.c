@@ -4,9 +4,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -129,8 +131,9 @@ static int allow_program(int rules, const char* path, int program) {
   return copy < 0 ? -1 : allow_fd(rules, copy, kReadFile | kExecute);
 }
 
+static const char* const programs[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"};
+
 static int allow_system(int rules, int version) {
-  static const char* const programs[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"};
   static const char* const readable[] = {
       "/etc", "/proc", "/sys/devices/system", "/sys/fs/cgroup", "/dev/urandom", "/dev/random", "/dev/zero"};
   const uint64_t writing = kReadFile | kWriteFile | (version >= 3 ? (uint64_t)kTruncate : 0);
@@ -144,6 +147,25 @@ static int allow_system(int rules, int version) {
   return allow(rules, "/dev/null", writing);
 }
 
+/* Whether it is in one of `programs`, and so allowed already. */
+static int is_of_system(const char* folder) {
+  char real[PATH_MAX];
+  if (realpath(folder, real) == NULL) return 0;
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; ++i) {
+    const size_t length = strlen(programs[i]);
+    if (strncmp(real, programs[i], length) == 0 && (real[length] == '/' || real[length] == '\0')) return 1;
+  }
+  return 0;
+}
+
+/* Whether it is no file, or another name of one that the folder has, too. */
+static int needs_no_rule(int folder, const struct dirent* entry) {
+  char target[NAME_MAX + 1];
+  if (entry->d_type != DT_LNK) return entry->d_type == DT_DIR;
+  const ssize_t length = readlinkat(folder, entry->d_name, target, sizeof target);
+  return length > 0 && memchr(target, '/', (size_t)length) == NULL;
+}
+
 /* The files of the program's folder, but no folder in it: a file system may lie there, with its keys. */
 static int allow_beside(int rules, const char* program) {
   if (program == NULL) return 0;
@@ -152,11 +174,13 @@ static int allow_beside(int rules, const char* program) {
   if (slash == NULL || (size_t)(slash - program) >= sizeof folder) return 0;
   memcpy(folder, program, (size_t)(slash - program));
   folder[slash - program] = '\0';
+  if (is_of_system(folder)) return 0;
   DIR* all = opendir(folder[0] == '\0' ? "/" : folder);
   if (all == NULL) return 0;
   int done = 0;
   const struct dirent* one;
   for (int count = 0; done == 0 && count < kBesideMax && (one = readdir(all)) != NULL; ++count) {
+    if (needs_no_rule(dirfd(all), one)) continue;
     const int fd = openat(dirfd(all), one->d_name, O_PATH | O_CLOEXEC);
     struct stat is;
     if (fd < 0) continue;

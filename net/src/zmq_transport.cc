@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "pif/base/timers.h"
+#include "pif/net/zmq_library.h"
 #include "unix_socket.h"
 #include "zap.h"
 #include "zmq_socket.h"
@@ -338,6 +339,7 @@ ZmqTransport::~ZmqTransport() = default;
 
 Status ZmqTransport::start(unsigned io_threads, bool heartbeats) {
   heartbeats_ = heartbeats;
+  PIF_TRY(load_zmq());
   try {
     context_.emplace(static_cast<int>(std::max(1u, io_threads)), kSocketsMax);
   } catch (const zmq::error_t& error) {
@@ -423,6 +425,7 @@ Result<PeerId> ZmqTransport::connect(const std::string& endpoint, Identity::Via 
 Result<CurveKeys> make_zmq_curve_keys() {
   std::array<char, 41> public_key{};
   std::array<char, 41> secret_key{};
+  PIF_TRY(load_zmq());
   if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0)
     return fail(Code::kUnsupported, "this ZeroMQ was built without CURVE");
   return CurveKeys{public_key.data(), secret_key.data()};

@@ -138,7 +138,7 @@ Result<Client> Client::connect_in(ClientWorld world, const std::string& server, 
   return client::in_use(user, [&]() -> Result<Client> {
     proto::Endpoints endpoints;
     endpoints.set_unix_path(server);
-    options.threads = std::min(options.threads, world.threads_max);
+    options.threads = std::min(options.threads != 0 ? options.threads : world.threads_max, world.threads_max);
     PIF_TRY_VALUE(auto session, Session::connect_in(world, endpoints, std::move(options)));
     return Client(std::move(session));
   });

@@ -10,6 +10,7 @@
 #include "pif/access/requests.h"
 #include "pif/cluster/cluster.h"
 #include "pif/component/real_storage.h"
+#include "pif/machine/limits.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
 #include "session/one_user.h"
@@ -20,6 +21,8 @@ namespace pif::client {
 namespace {
 
 constexpr Duration kLookUpPatience = std::chrono::seconds(5);
+// A started transfer goes on beside its owner even on one core, and many threads fill a memory's bandwidth.
+constexpr unsigned kThreadsLeast = 2, kThreadsMost = 16;
 
 Result<net::Route> route_named(const std::string& name) {
   if (name.empty() || name == "auto") return net::Route::kAuto;
@@ -128,7 +131,9 @@ Result<net::Packet> Session::change(net::Packet request, const Change& change) {
 }
 
 Pool& Session::pool() {
-  if (!pool_) pool_ = std::make_unique<Pool>(options_.threads);
+  if (pool_) return *pool_;
+  pool_ = std::make_unique<Pool>(
+      options_.threads != 0 ? options_.threads : std::clamp(machine::usable_cores(), kThreadsLeast, kThreadsMost));
   return *pool_;
 }
 

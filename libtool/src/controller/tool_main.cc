@@ -25,7 +25,6 @@
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
-#include "pif/tool/threads.h"
 #include "worker/mapping.h"
 #include "worker/worker_ports.h"
 
@@ -94,7 +93,6 @@ int work(const Tool& tool) {
   net::SystemEntropy entropy;
   WorkerWorld world{**messenger, *storage, entropy, {}, listen};
   world.connection.fd = std::move(connection);
-  world.cores = usable_cores();
   world.has_threads = true;
   const Status outcome = Worker::run(std::move(world), tool.work);
   // The LFS keeps the end of stderr, in case the report did not get through.

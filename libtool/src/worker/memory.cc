@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <optional>
 #include <system_error>
 
 #include <CLI/CLI.hpp>
 
 #include "pif/base/decimal.h"
-#include "worker/group_limits.h"
+#include "pif/machine/limits.h"
 
 namespace pif::tool {
 namespace {
@@ -34,25 +32,9 @@ void add_memory_option(CLI::App& app, std::uint64_t& bytes, const std::string& d
       ->transform(decimal);
 }
 
-namespace {
-
-std::optional<std::uint64_t> free_on_machine() {
-  std::ifstream file("/proc/meminfo");
-  std::string name, unit;
-  std::uint64_t kib = 0;
-  while (file >> name >> kib && std::getline(file, unit)) {
-    if (name == "MemAvailable:") return kib * 1024;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::uint64_t spare_memory() {
-  const auto on_machine = free_on_machine(), in_group = group_limits().memory;
-  if (!on_machine && !in_group) return 1u << 30;
-  const std::uint64_t free = std::min(on_machine.value_or(UINT64_MAX), in_group.value_or(UINT64_MAX));
-  return std::max(free / 4 * 3, kMemoryMin);
+  const auto free = machine::free_memory();
+  return free ? std::max(*free / 4 * 3, kMemoryMin) : 1u << 30;
 }
 
 }  // namespace pif::tool

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/limits.h"
+#include "pif/machine/limits.h"
 #include "pif/tool/threads.h"
 #include "pif/wire/convert.h"
 #include "worker/worker_impl.h"
@@ -196,10 +197,18 @@ std::uint32_t Worker::node_id(std::uint32_t rank) const {
   return impl_->description.stands_for(static_cast<int>(rank));
 }
 bool Worker::shares_machine() const { return all_are_near(impl_->description); }
+unsigned Worker::Impl::cores() {
+  if (known_cores == 0) known_cores = world.has_threads ? machine::usable_cores() : 1;
+  return known_cores;
+}
+unsigned Worker::machine_threads() const {
+  const unsigned asked = impl_->description.threads();
+  if (asked == 0 && !impl_->world.has_threads) return width();
+  return std::min(asked != 0 ? asked : impl_->cores(), kThreadsMax);
+}
 unsigned Worker::threads() const {
   const unsigned asked = impl_->description.threads();
-  return std::min(share_of_threads(impl_->description, impl_->rank, asked != 0 ? asked : impl_->world.cores),
-                  kThreadsMax);
+  return std::min(share_of_threads(impl_->description, impl_->rank, asked != 0 ? asked : impl_->cores()), kThreadsMax);
 }
 std::future<Status> Worker::start(std::function<Status()> task) {
   const auto if_possible = std::launch::async | std::launch::deferred;

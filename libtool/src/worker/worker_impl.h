@@ -31,6 +31,8 @@ struct Worker::Impl {
   [[nodiscard]] Status report(const Status& outcome);
   [[nodiscard]] Status end_outputs(job::WorkerEnd& end);
   [[nodiscard]] std::optional<LfsIndex> index_of(const access::FileParts& parts) const;
+  // That the workers on this machine may use; 1 in a simulation. Looked up when first asked for. Any thread.
+  unsigned cores();
 
   WorkerWorld world;
   net::Caller caller;
@@ -46,7 +48,8 @@ struct Worker::Impl {
   std::uint64_t bytes_sent = 0;
   std::shared_ptr<std::atomic<int>> lost = std::make_shared<std::atomic<int>>(0);  // by a disk, of scratch files
   Time next_progress{};
-  std::unique_ptr<Mail> mail;  // made when first asked for
+  std::atomic<unsigned> known_cores = 0;  // 0: not known yet
+  std::unique_ptr<Mail> mail;             // made when first asked for
 };
 
 }  // namespace pif::tool

@@ -15,6 +15,7 @@
 #include "command/help.h"
 #include "pif/base/print.h"
 #include "pif/base/write_all.h"
+#include "pif/machine/limits.h"
 #include "text/find_words.h"
 #include "text/text.h"
 
@@ -221,14 +222,25 @@ ExitCode Program::report(const Error& error, const std::string& before) const {
 }
 
 Result<Client> Program::connect(Duration timeout) const {
+  ConnectOptions options;
+  options.timeout = timeout;
+  return connect_with(std::move(options));
+}
+
+Result<Client> Program::connect_one_of(unsigned clients) const {
+  constexpr unsigned kLeast = 2;  // a large file may be the only one
+  ConnectOptions options;
+  options.threads = std::max(machine::usable_cores() / clients, kLeast);
+  return connect_with(std::move(options));
+}
+
+Result<Client> Program::connect_with(ConnectOptions options) const {
   if (!found_) {  // the first time: later ones may come from several threads
     PIF_TRY_VALUE(found_, cluster::look_up_cluster(common.where));
   }
-  ConnectOptions options;
   options.where = found_->folder;
   options.route = common.route;
   options.data_path = data_path_of(common.data);
-  options.timeout = timeout;
   options.stale = common.stale;
   auto client = Client::connect(options);
   if (!client && client.error().code == Code::kUnavailable)

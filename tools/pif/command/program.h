@@ -43,12 +43,16 @@ class Program {
   ExitCode fail_within(const Error& error, const std::string& closing) const;
 
   [[nodiscard]] Result<Client> connect(Duration timeout = std::chrono::seconds(30)) const;
+  // One of `clients` that are at work at once: they share this process's cores.
+  [[nodiscard]] Result<Client> connect_one_of(unsigned clients) const;
   // Of the file system that connect() found.
   const std::string& folder() const { return found_->folder; }
   // What a person reads of an error, in one line. Since connect() it says which file system it was.
   std::string told(const Error& error) const;
 
  private:
+  Result<Client> connect_with(ConnectOptions options) const;
+
   mutable std::optional<cluster::FoundCluster> found_;  // by connect()
 
   ExitCode report(const Error& error, const std::string& before) const;

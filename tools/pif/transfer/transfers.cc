@@ -55,7 +55,7 @@ void TransferPool::run() {
 
 Status TransferPool::perform(const Work& work, std::optional<Client>& client) {
   if (!client) {
-    auto made = program_.connect();
+    auto made = program_.connect_one_of(threads_max_);
     if (!made && ends_all(made.error())) return fail(std::move(made.error()));
     if (!made) return fail(Code::kCancelled, made.error().text, made.error().node);  // the next one would fail as well
     client.emplace(std::move(*made));

@@ -54,9 +54,11 @@ struct ConnectOptions {
   std::string route = "auto";  // auto | unix | ipc | tcp
   DataPath data_path = DataPath::kAuto;
   Duration timeout = std::chrono::seconds(30);
-  unsigned threads = 2;  // of bulk transfers through descriptors
-  std::string program;   // name shown to others, default: the process's
-  bool stale = false;    // opens files with marks (Entry::marks), too
+  // Of bulk transfers through descriptors; 0: as many as there are cores for this process, 2 to 16. Who has several
+  // clients at work at once gives each its part.
+  unsigned threads = 0;
+  std::string program;  // name shown to others, default: the process's
+  bool stale = false;   // opens files with marks (Entry::marks), too
 };
 
 // What a simulation hands in instead of sockets.

@@ -66,7 +66,7 @@ typedef struct pif_options {
   const char* route; /* NULL, "auto", "unix", "ipc" or "tcp" */
   enum pif_data_path data_path;
   uint32_t timeout_ms; /* of everything that talks to a daemon; 0: 30 seconds */
-  uint32_t threads;    /* of bulk transfers; 0: 2 */
+  uint32_t threads;    /* of bulk transfers; 0: the cores that the process may use, 2 to 16 */
 } pif_options;
 
 #define PIF_NO_BEVIES UINT32_MAX

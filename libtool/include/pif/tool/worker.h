@@ -62,8 +62,8 @@ struct WorkerWorld {
   Handle connection;  // to the LFS that started the worker
   // Called at most once.
   std::function<Result<Mailbox>(const MailPlace& place)> listen;
-  unsigned cores = 1;  // that the workers on this machine may use; 1 in a simulation
-  // Whether start() makes threads. In a simulation it does not: one thread runs at a time, and the world says which.
+  // Whether there are threads, as many as the machine has cores for. In a simulation it does not: one thread runs at a
+  // time, and the world says which.
   bool has_threads = false;
 };
 
@@ -92,6 +92,8 @@ class Worker {
   // how many, of its machine's cores. At least 1. A kernel that uses them makes the same bytes for any number. A
   // Worker, its inputs and outputs belong to one thread all the same.
   unsigned threads() const;
+  // How many threads all workers on this machine may keep busy together; in a simulation one each, or Job::threads.
+  unsigned machine_threads() const;
   // `task` on a thread of its own, or, where there is none to be had and in a simulation, when its result is asked for.
   // For work beside this thread: in memory, or reading and writing through descriptors (Input::check,
   // RowSink::write_rows). A task touches nothing else of the worker, and what it touches outlives it: before these go,

@@ -1,14 +1,18 @@
-#include "worker/group_limits.h"
+#include "pif/machine/limits.h"
+
+#include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <climits>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
-namespace pif::tool {
+namespace pif::machine {
 namespace {
 
 enum class Version : std::uint8_t { kOne, kTwo };
@@ -108,17 +112,20 @@ Quota quota_in(const std::string& folder, Version version) {
   return {number_in(folder + "/cpu.max"), number_in(folder + "/cpu.max", time)};
 }
 
-void add_cores(const Place& place, Version version, GroupLimits& limits) {
+std::optional<unsigned> cores_of(const Place& place, Version version) {
+  std::optional<unsigned> least;
   for (const std::string& folder : folders_of(place)) {
     const Quota quota = quota_in(folder, version);
     if (!quota.time || quota.period.value_or(0) == 0) continue;
     const std::uint64_t cores = *quota.time / *quota.period + (*quota.time % *quota.period != 0 ? 1 : 0);
-    lower(limits.cores, static_cast<unsigned>(std::clamp<std::uint64_t>(cores, 1, UINT32_MAX)));
+    lower(least, static_cast<unsigned>(std::clamp<std::uint64_t>(cores, 1, UINT32_MAX)));
   }
+  return least;
 }
 
-void add_memory(const Place& place, Version version, GroupLimits& limits) {
+std::optional<std::uint64_t> memory_of(const Place& place, Version version) {
   const bool is_one = version == Version::kOne;
+  std::optional<std::uint64_t> least;
   for (const std::string& folder : folders_of(place)) {
     const auto limit = number_in(folder + (is_one ? "/memory.limit_in_bytes" : "/memory.max"));
     const auto used = number_in(folder + (is_one ? "/memory.usage_in_bytes" : "/memory.current"));
@@ -127,19 +134,53 @@ void add_memory(const Place& place, Version version, GroupLimits& limits) {
     for (const char* const list : {"inactive_file", "active_file"})
       cached += number_in(folder + "/memory.stat", std::string(is_one ? "total_" : "") + list).value_or(0);
     const std::uint64_t kept = used.value_or(0) - std::min(cached, used.value_or(0));
-    lower(limits.memory, *limit - std::min(kept, *limit));
+    lower(least, *limit - std::min(kept, *limit));
   }
+  return least;
+}
+
+// The least of what the controller's groups of both versions allow.
+template <typename T>
+std::optional<T> least_of(const std::string& root, std::string_view controller,
+                          std::optional<T> (*allowed)(const Place&, Version)) {
+  std::optional<T> least;
+  for (const Version version : {Version::kOne, Version::kTwo}) {
+    const auto place = place_of(root, version, controller);
+    const auto limit = place ? allowed(*place, version) : std::nullopt;
+    if (limit) lower(least, *limit);
+  }
+  return least;
+}
+
+std::optional<std::uint64_t> free_on_machine() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  std::uint64_t kib = 0;
+  while (file >> name >> kib && std::getline(file, unit)) {
+    if (name == "MemAvailable:") return kib * 1024;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-GroupLimits group_limits(const std::string& root) {
-  GroupLimits limits;
-  for (const Version version : {Version::kOne, Version::kTwo}) {
-    if (const auto place = place_of(root, version, "cpu")) add_cores(*place, version, limits);
-    if (const auto place = place_of(root, version, "memory")) add_memory(*place, version, limits);
-  }
-  return limits;
+std::optional<unsigned> group_cores(const std::string& root) { return least_of<unsigned>(root, "cpu", cores_of); }
+
+std::optional<std::uint64_t> group_memory(const std::string& root) {
+  return least_of<std::uint64_t>(root, "memory", memory_of);
 }
 
-}  // namespace pif::tool
+unsigned usable_cores() {
+  std::array<cpu_set_t, 16> cores{};  // 16,384 of them; the kernel refuses a set that is too small
+  const bool known = ::sched_getaffinity(0, sizeof cores, cores.data()) == 0;
+  const int allowed = known ? CPU_COUNT_S(sizeof cores, cores.data()) : 1;
+  return std::min(static_cast<unsigned>(std::max(allowed, 1)), group_cores().value_or(UINT_MAX));
+}
+
+std::optional<std::uint64_t> free_memory() {
+  auto least = free_on_machine();
+  if (const auto in_groups = group_memory()) lower(least, *in_groups);
+  return least;
+}
+
+}  // namespace pif::machine
