@@ -76,6 +76,7 @@ class Sorter {
   [[nodiscard]] Status share_runs();
   [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
   [[nodiscard]] Status share_counts(const Runs& own);
+  std::uint32_t wanted_mergers() const;
   [[nodiscard]] Status put_out_parallel();
   [[nodiscard]] Status put_out_in_turn();
   [[nodiscard]] Status take_tails(const std::string& own);
@@ -97,8 +98,9 @@ class Sorter {
   std::vector<RunView> views_;
   std::vector<component::Files> files_;
   std::uint64_t records_ = 0;
-  std::vector<Pick> kept_;  // this worker's share, where there is memory for it
-  FileLength put_out_;      // by this worker
+  std::uint32_t mergers_ = 0;  // workers that have a share of the result
+  std::vector<Pick> kept_;     // this worker's share, where there is memory for it
+  FileLength put_out_;         // by this worker
   Outcome outcome_;
   Time begun_;  // the present phase
 };
@@ -122,6 +124,7 @@ Status Sorter::share_counts(const Runs& own) {
   message::SharedRuns shared;
   shared.set_by_row(own.by_row);
   for (const std::uint64_t count : own.counts) shared.add_counts(count);
+  shared.set_mergers(wanted_mergers());
   PIF_TRY_VALUE(const auto all, team_.all_gather(shared.SerializeAsString()));
   PIF_TRY_VALUE(const auto records, records_by_rank());
   for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
@@ -131,8 +134,18 @@ Status Sorter::share_counts(const Runs& own) {
     if (!holds_together(runs_[rank], input_.format(), records[rank]))
       return tool::sent_nonsense(
           rank, fmt::format("{} runs that are not the {} records that it has", each.counts_size(), records[rank]));
+    if (rank > 0) continue;
+    mergers_ = each.mergers();
+    if (mergers_ == 0 || mergers_ > worker_.width())
+      return tool::sent_nonsense(rank, fmt::format("{} workers that merge, of {}", mergers_, worker_.width()));
   }
   return {};
+}
+
+// In memory, more of them than cores gain nothing, and each maps all records. From scratch files each waits for a disk
+// of its own.
+std::uint32_t Sorter::wanted_mergers() const {
+  return options_.memory == 0 ? std::min(worker_.machine_threads(), worker_.width()) : worker_.width();
 }
 
 Status Sorter::share_runs() {
@@ -143,7 +156,7 @@ Status Sorter::share_runs() {
   PIF_TRY(share_area(own.ends, &Runs::ends));
   PIF_TRY(share_counts(own));
   for (const Runs& runs : runs_) {
-    if (runs.by_row) runs.records.file.populate();  // records are picked from all of it
+    if (runs.by_row && worker_.rank() < mergers_) runs.records.file.populate();  // records are picked from all of it
   }
   PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
   for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs) {
@@ -157,8 +170,8 @@ Status Sorter::share_runs() {
 
 // The position where the share of worker `rank` begins.
 std::uint64_t Sorter::share_begin(std::uint32_t rank, std::uint64_t alignment) const {
-  if (rank >= worker_.width()) return records_;
-  const std::uint64_t share = (records_ + worker_.width() - 1) / worker_.width();
+  if (rank >= mergers_) return records_;
+  const std::uint64_t share = (records_ + mergers_ - 1) / mergers_;
   const std::uint64_t even = std::min(share * rank, records_);
   return even / alignment * alignment;
 }
