@@ -267,6 +267,55 @@ TEST_CASE("a deleted file becomes stale when the rights to it end") {
   fs.world.run();
 }
 
+// LFSs are told of the removal at once, and forget it when the server or they themselves are started again: then they
+// have nothing of the file, like one that has lost its part.
+TEST_CASE("a file that was removed while the server had forgotten who has it open is stale, and no LFS has lost it") {
+  const bool lfs_restarts = GENERATE(false, true);
+  FileSystem fs(2);
+  fs.add_client("client", DataPath::kMessages, [&](Client& client, sim::Actor& self) {
+    put(client, "/f", fixed(100), pattern(5000));
+    File file = must(client.open("/f", Client::Mode::kWrite));
+    fs.cluster.restart_server();
+    must(client.remove("/f"));
+    self.pause(2s);
+    if (lfs_restarts) fs.cluster.restart_lfs(0);
+    fs.cluster.restart_server();
+    must(client.status(2));
+    self.pause(2s);  // the LFSs have heard of the server's new run
+    CHECK(code_of(file.file_length()) == Code::kStaleFile);
+    CHECK(code_of(file.append(pattern(100))) == Code::kStaleFile);
+    CHECK(code_of(file.write_at(0, pattern(100))) == Code::kStaleFile);
+    fs.cluster.kill_server();
+    const auto unknown = file.file_length();
+    CHECK((code_of(unknown) == Code::kUnavailable || code_of(unknown) == Code::kTimeout));
+  });
+  fs.world.run();
+}
+
+TEST_CASE("an LFS that has fewer records of a file than the directory has lost some, and nobody takes it for removed") {
+  FileSystem fs(1);
+  fs.add_client("client", DataPath::kMessages, [&](Client& client, sim::Actor&) {
+    put(client, "/f", fixed(100), pattern(5000));
+    constexpr kv::Table kComponents = 0;
+    fs.cluster.kill_lfs(0);
+    const auto catalogue = fs.cluster.open_catalogue(0);
+    auto transaction = must(catalogue->write());
+    std::string key;
+    must(transaction->scan(kComponents, {}, [&](std::string_view found, std::string_view) {
+      key = found;
+      return false;
+    }));
+    must(transaction->erase(kComponents, key));
+    must(transaction->commit());
+    fs.cluster.restart_lfs(0);
+    must(client.status(1));
+    File file = must(client.open("/f", Client::Mode::kWrite));
+    CHECK(code_of(file.file_length()) == Code::kStaleNode);
+    CHECK(code_of(file.append(pattern(100))) == Code::kStaleNode);
+  });
+  fs.world.run();
+}
+
 TEST_CASE("flipped bytes are noticed by readers of either path") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(1);

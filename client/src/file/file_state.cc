@@ -165,6 +165,19 @@ Result<net::Packet> FileState::ask_node(LfsIndex lfs, const proto::Envelope& env
   return ask();
 }
 
+Error FileState::removed_or(Error error) {
+  if (error.code != Code::kStaleNode || grant.is_borrowed()) return error;
+  const Status renewed = grant.renew();
+  if (renewed) return error;
+  const Error& why = renewed.error();
+  if (why.code == Code::kStaleFile) return why;
+  return {
+      why.code,
+      fmt::format("{}; or the file was removed since it was opened, which the PIF Server does not say: {}; try again",
+                  error.text, why.text),
+      why.node};
+}
+
 Result<bool> FileState::look_anew(Duration patience) {
   PIF_ASSERT(!creating(), parts.view);
   PIF_TRY_VALUE(const proto::NodesReply now, session->call(proto::Nodes(), std::min(kRenewPatience, patience)));

@@ -106,7 +106,7 @@ Status KnownLength::ask() {
   if (reply) {
     PIF_TRY(check_view(*reply));
     const FileLength said = as_published(wire::file_length_of(reply->envelope.length_reply().file_length()));
-    PIF_TRY(check_published(said));
+    if (auto good = check_published(said); !good) return fail(file_.removed_or(std::move(good.error())));
     file_length_ = said;
   } else if (reply.error().code == Code::kNotFound && parts.file_length.records == 0 && !parts.is_protected()) {
     file_length_ = {};  // an empty file has no component

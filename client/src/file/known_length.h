@@ -24,7 +24,7 @@ class KnownLength {
 
   // Others say how long a file is. kCorrupt: with fixed records no file is so long.
   [[nodiscard]] Status check(const FileLength& file_length) const;
-  // The same of what LFS 0 says. kStaleNode: it is less than the directory knows.
+  // The same of what LFS 0 says. kStaleNode: it is less than the directory knows, or knew (FileState::removed_or).
   [[nodiscard]] Status check_published(const FileLength& file_length) const;
   // LFS 0 of the file says `said`. Of a file with parity it has a component only once it has rows, or somebody has
   // appended; it says 0 until then, and the directory's length stands.
