@@ -39,8 +39,12 @@ std::vector<Together::Invitation> Together::invitations() const {
   return out;
 }
 
+void Together::begin_join(FileNumber file, const std::string& member) {
+  files_[file].members.try_emplace(member, Member{.joined = kNever});
+}
+
 void Together::joined(FileNumber file, const std::string& member, Time now) {
-  files_[file].members.try_emplace(member).first->second.joined = now;
+  files_[file].members.at(member).joined = now;
 }
 
 void Together::begin_drop(FileNumber file, const std::string& member) {

@@ -44,6 +44,8 @@ class Together {
   void invite(Invitation invitation) { invitations_.push_back(std::move(invitation)); }
   // Those that may be joined still, as far as is known here.
   std::vector<Invitation> invitations() const;
+  // From then on it may be a member, and others may drop it before it hears that it is one.
+  void begin_join(FileNumber file, const std::string& member);
   void joined(FileNumber file, const std::string& member, Time now);
   void begin_done(FileNumber file, const std::string& member) { files_[file].members[member].is_done = true; }
   // member: empty where the server has forgotten its name, so that it may be any.
@@ -80,7 +82,7 @@ class Together {
     Time end = kNever;
   };
   struct Member {
-    Time joined{};
+    Time joined{};         // kNever: it does not know
     bool is_done = false;  // or may be
     bool is_dropped = false;
   };

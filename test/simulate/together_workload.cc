@@ -129,6 +129,7 @@ bool TogetherWorkload::join(std::uint64_t wanted) {
   std::erase_if(all, [wanted](const auto& one) { return wanted != 0 && one.file != wanted; });
   if (all.empty()) return false;
   const auto& one = all[dice_.below(all.size())];
+  together().begin_join(one.file, name_);
   auto joined = client().join(one.token);
   if (!joined) return failed(fmt::format("join {:x}", one.file), joined.error());
   file_.emplace(std::move(*joined));
