@@ -20,7 +20,7 @@ struct Inbox {
   std::deque<net::Delivery> mail, rest;
 };
 
-// Changes what a worker sends, as a worker that lies does.
+// Changes what a worker sends, as a worker that lies does. What has no operation afterwards is lost.
 using Spoil = std::function<void(net::Packet& packet)>;
 
 // An actor's messenger, reached by others under names of libtool's. A name that nobody has yet is waited for, as ZeroMQ
@@ -54,6 +54,7 @@ class NamedMessenger final : public net::Messenger {
   void disconnect(net::PeerId peer) override { inner_.disconnect(peer); }
   Status send(net::PeerId peer, net::Packet packet) override {
     if (spoil_) spoil_(packet);
+    if (packet.envelope.op_case() == proto::Envelope::OP_NOT_SET) return {};
     return inner_.send(peer, std::move(packet));
   }
   Result<std::optional<net::Delivery>> receive(Time deadline) override {

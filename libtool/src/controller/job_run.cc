@@ -51,7 +51,7 @@ Status pump(client::Session& session, const ControllerOptions& options) {
 }
 
 JobRun::JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes)
-    : session_(session), options_(options), id_(session.entropy().next()) {
+    : session_(session), options_(options), id_(session.entropy().next()), ledger_(nodes.size()) {
   for (auto& info : nodes) {
     const auto rank = static_cast<std::uint32_t>(nodes_.size());
     auto host = std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& h) { return h.info.id() == info.id(); });
@@ -279,12 +279,13 @@ Status JobRun::take_result(std::uint32_t rank, const proto::JobWaitReply::Event&
   report += event.result();
   if (event.more()) return {};
   job::WorkerEnd end;
-  const bool is_read = end.ParseFromString(report);
+  const bool is_read = end.ParseFromString(report) && ledger_.fits(end.letters());
   report = {};
   if (!is_read) {
     return worker_failed(rank, {Code::kVersion, "its report cannot be read", {}});
   }
   if (end.has_error()) return worker_failed(rank, wire::error_of(end.error()));
+  ledger_.take_sent(rank, end.letters());
   nodes_[rank].end = std::move(end);
   return {};
 }
@@ -316,8 +317,11 @@ Status JobRun::take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& e
 }
 
 Status JobRun::take_progress(std::uint32_t rank, const std::string& bytes) {
-  if (!nodes_[rank].status.ParseFromString(bytes))
+  job::WorkerStatus status;
+  if (!status.ParseFromString(bytes) || !ledger_.fits(status.letters()))
     return worker_failed(rank, {Code::kVersion, "what it says of its progress cannot be read", {}});
+  if (status.has_letters()) return take_letters(rank, status.letters());
+  nodes_[rank].status = std::move(status);
   if (!options_.on_progress) return {};
   std::uint64_t done = 0;
   std::uint64_t total = 0;
@@ -327,6 +331,19 @@ Status JobRun::take_progress(std::uint32_t rank, const std::string& bytes) {
   }
   options_.on_progress(done, total);
   return {};
+}
+
+Status JobRun::take_letters(std::uint32_t rank, const job::LetterCounts& counts) {
+  const auto lost = ledger_.take_wait(rank, counts);
+  if (!lost) return {};
+  const std::string how_many = lost->count == 1 ? "a message" : fmt::format("{} messages", lost->count);
+  return worker_failed(
+      rank, {Code::kUnavailable,
+             fmt::format("{} of worker {} on {} did not come in {} s: lost when their connection broke, or the way is "
+                         "blocked (worker-ports of pif.toml must be open between hosts); run the tool again",
+                         how_many, lost->from, place_of(nodes_[lost->from].info),
+                         std::chrono::duration_cast<seconds>(kLetterLost).count()),
+             {}});
 }
 
 tl::unexpected<Error> JobRun::worker_failed(std::uint32_t rank, Error error) const {

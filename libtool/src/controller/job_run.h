@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/letter_ledger.h"
 #include "pif/tool/controller.h"
 #include "worker/job.h"
 
@@ -71,6 +72,8 @@ class JobRun {
   [[nodiscard]] Status take_meet(std::uint32_t rank, std::string value);
   [[nodiscard]] Status take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_progress(std::uint32_t rank, const std::string& bytes);
+  // Of a worker that waits.
+  [[nodiscard]] Status take_letters(std::uint32_t rank, const job::LetterCounts& counts);
   [[nodiscard]] tl::unexpected<Error> worker_failed(std::uint32_t rank, Error error) const;
   [[nodiscard]] bool is_over(std::uint32_t rank) const { return nodes_[rank].end && nodes_[rank].exited; }
   [[nodiscard]] bool is_over(const Host& host) const;
@@ -87,6 +90,7 @@ class JobRun {
   std::vector<Part> spawning_;
   std::vector<std::uint32_t> lacking_;  // ranks that were not started for want of the program
   std::vector<Part> meeting_;
+  LetterLedger ledger_;
 };
 
 // Waits for one turn of the loop, at most; kCancelled when the user wants to end.

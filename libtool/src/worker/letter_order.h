@@ -8,8 +8,8 @@
 
 namespace pif::tool {
 
-// T: a letter. What is missing holds up what comes after it: a lost letter is silence, which ends in a timeout, and
-// never a gap that nobody notices.
+// T: a letter. What is missing holds up what comes after it: a lost letter is never a gap that nobody notices. Who
+// compares taken() with how many were sent knows whether one is missing.
 template <typename T>
 class LetterOrder {
  public:
@@ -30,6 +30,10 @@ class LetterOrder {
     ++next_;
     return letter;
   }
+  // How many were taken: all up to this number.
+  std::uint64_t taken() const { return next_ - 1; }
+  // The highest number that is known to have been sent: taken, or kept because of one that is missing.
+  std::uint64_t heard() const { return waiting_.empty() ? taken() : waiting_.rbegin()->first; }
 
  private:
   std::uint64_t next_ = 1;

@@ -6,6 +6,7 @@
 
 #include "pif/base/assert.h"
 #include "pif/tool/message.h"
+#include "worker/job.h"
 #include "worker/worker_impl.h"
 
 namespace pif::tool {
@@ -41,6 +42,7 @@ Status Mail::meet(const proto::Endpoints& own) {
   for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
     PIF_TRY_VALUE(far_.emplace_back(), parse_message<proto::Endpoints>(all[rank], rank));
   }
+  tell_next_ = messenger_->clock().now() + kLettersToldEvery;
   return {};
 }
 
@@ -123,6 +125,36 @@ std::optional<Letter> Mail::kept() {
   return letter;
 }
 
+job::LetterCounts Mail::letters() const {
+  job::LetterCounts counts;
+  if (far_.empty()) return counts;
+  for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
+    const auto sent = sent_.find(rank);
+    counts.add_sent(sent == sent_.end() ? 0 : sent->second);
+    const auto order = orders_.find(rank);
+    counts.add_taken(order == orders_.end() ? 0 : order->second.taken());
+    counts.add_heard(order == orders_.end() ? 0 : order->second.heard());
+  }
+  return counts;
+}
+
+// A connection over tcp that breaks loses what is under way, and ZeroMQ connects again without a word. Who does not
+// wait has no clock to ask.
+Result<std::optional<net::Delivery>> Mail::await(Time deadline) {
+  if (far_.empty() || deadline == Time{}) return messenger_->receive(deadline);
+  while (true) {
+    const Time now = messenger_->clock().now();
+    if (now >= tell_next_) {
+      job::WorkerStatus status;
+      *status.mutable_letters() = letters();
+      worker_.impl_->tell(status);
+      tell_next_ = now + kLettersToldEvery;
+    }
+    PIF_TRY_VALUE(auto delivery, messenger_->receive(std::min(deadline, tell_next_)));
+    if (delivery || deadline <= tell_next_) return delivery;
+  }
+}
+
 Result<std::optional<Letter>> Mail::receive(Time deadline) {
   if (!early_.empty()) {
     if (auto letter = kept()) return letter;
@@ -134,7 +166,7 @@ Result<std::optional<Letter>> Mail::receive(Time deadline) {
       if (letter.mail.step() == step_) return letter;
       if (letter.mail.step() > step_) early_.push_back(std::move(letter));
     }
-    PIF_TRY_VALUE(auto delivery, messenger_->receive(deadline));
+    PIF_TRY_VALUE(auto delivery, await(deadline));
     if (!delivery) return std::nullopt;
     if (delivery->kind == net::Delivery::Kind::kPacket) PIF_TRY(take_packet(std::move(delivery->packet)));
   }

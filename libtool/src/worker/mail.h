@@ -1,5 +1,6 @@
 // Messages between the workers of one job: by rank, in order from each to each, at most once, strangers' dropped. What
-// brings descriptors goes another way, and may overtake.
+// brings descriptors goes another way, and may overtake. What is lost with a connection over tcp holds up all that
+// follows it on its way, until the controller notices and ends the job (controller/letter_ledger.h).
 #pragma once
 
 #include <deque>
@@ -36,8 +37,12 @@ class Mail {
   [[nodiscard]] Status send(std::uint32_t rank, job::Mail mail, net::Buffer body = {});
   // To a worker on this machine that has sent something already; kUnavailable if it is on another.
   [[nodiscard]] Status pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handles);
-  // The next letter of this step; nothing at the deadline.
+  // The next letter of this step; nothing at the deadline. If there are workers on other machines, the controller is
+  // told now and then how many letters there were, and ends the job if some were lost on the way.
   Result<std::optional<Letter>> receive(Time deadline);
+
+  // So far; none where all workers are on this machine, which loses no letters.
+  job::LetterCounts letters() const;
 
  private:
   Mail(Worker& worker, std::unique_ptr<net::Messenger> messenger) : worker_(worker), messenger_(std::move(messenger)) {}
@@ -47,6 +52,8 @@ class Mail {
   // Puts it into ready_, and what was waiting for it; unless it is no letter of this job, or came before. kCorrupt for
   // one of a worker of this job that cannot be read.
   [[nodiscard]] Status take_packet(net::Packet packet);
+  // What comes next; nothing at the deadline.
+  Result<std::optional<net::Delivery>> await(Time deadline);
   std::optional<Letter> kept();
 
   Worker& worker_;
@@ -59,6 +66,7 @@ class Mail {
   std::deque<Letter> ready_;  // come, of any step
   std::uint32_t step_ = 0;
   std::deque<Letter> early_;
+  Time tell_next_{};  // when the controller is to be told of letters
 };
 
 }  // namespace pif::tool

@@ -145,6 +145,13 @@ Status Worker::Impl::end_outputs(job::WorkerEnd& end) {
   return {};
 }
 
+void Worker::Impl::tell(const job::WorkerStatus& status) {
+  net::Packet packet;
+  packet.envelope.set_version(kProtocolVersion);
+  packet.envelope.mutable_worker_progress()->set_progress(status.SerializeAsString());
+  (void)world.messenger.send(lfs, std::move(packet));  // an LFS that is not there ends the worker
+}
+
 Status Worker::Impl::report(const Status& outcome) {
   job::WorkerEnd end;
   Status ended = outcome;
@@ -164,6 +171,7 @@ Status Worker::Impl::report(const Status& outcome) {
   }
   end.set_bytes_sent(bytes_sent);
   if (ended) end.set_value(std::move(result));
+  if (ended && mail) *end.mutable_letters() = mail->letters();
   inputs.clear();
   outputs.clear();
   const std::string text = end.SerializeAsString();
@@ -276,10 +284,7 @@ void Worker::progress(std::uint64_t bytes_done, std::uint64_t bytes_total) {
   job::WorkerStatus status;
   status.set_bytes_done(bytes_done);
   status.set_bytes_total(bytes_total);
-  net::Packet packet;
-  packet.envelope.set_version(kProtocolVersion);
-  packet.envelope.mutable_worker_progress()->set_progress(status.SerializeAsString());
-  (void)impl_->world.messenger.send(impl_->lfs, std::move(packet));  // only for people's eyes
+  impl_->tell(status);  // only for people's eyes
 }
 
 void Worker::set_result(std::string value) { impl_->result = std::move(value); }

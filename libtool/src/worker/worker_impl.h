@@ -28,6 +28,8 @@ struct Worker::Impl {
   [[nodiscard]] Result<File*> attached(std::unique_ptr<File>& slot, const job::JobFile& file);
   // Until all of them are done.
   [[nodiscard]] Status run(access::Requests& requests);
+  // Tells the controller. It may miss it, if another one follows soon.
+  void tell(const job::WorkerStatus& status);
   [[nodiscard]] Status report(const Status& outcome);
   [[nodiscard]] Status end_outputs(job::WorkerEnd& end);
   [[nodiscard]] std::optional<LfsIndex> index_of(const access::FileParts& parts) const;

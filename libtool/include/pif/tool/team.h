@@ -2,7 +2,8 @@
 // the same functions in the same order; each call is one step, and so is a talk (channel.h). A worker's death ends the
 // job, and so everybody's wait. What is common goes up a tree of workers and down again.
 //
-// Sharing memory and outputs needs all workers on one machine: kUnavailable otherwise. Errors of all steps: kTimeout
+// Sharing memory and outputs needs all workers on one machine: kUnavailable otherwise. A message that is lost between
+// machines is no error of a step: the controller ends the job (docs/PROTOCOL.md). Errors of all steps: kTimeout
 // after the team's patience; kInternal: a worker is at another step than this one; kCorrupt names a worker that sent
 // what cannot be. After an error the team is of no more use. Not thread-safe.
 #pragma once
@@ -29,7 +30,8 @@ struct Letter;
 class Team {
  public:
   // worker: outlives it. patience: how long a step may wait for others (kTimeout then). A worker that dies ends the job
-  // within seconds; this is for messages that were lost, and for the case that nobody is left to end it.
+  // within seconds, and a message that was lost between machines within a minute; this is for a tool's bugs, and for
+  // the case that nobody is left to end the job.
   static Result<Team> join(Worker& worker, Duration patience = std::chrono::hours(24));
 
   // The worker's.
