@@ -39,7 +39,7 @@ namespace pif::net {
 
 Status load_zmq() {
   if (library() != nullptr) return {};
-  return fail(Code::kUnavailable, fmt::format("ZeroMQ's {} cannot be loaded: install libzmq5", kLibrary));
+  return fail(Code::kUnsupported, fmt::format("ZeroMQ's {} cannot be loaded: install libzmq5", kLibrary));
 }
 
 }  // namespace pif::net

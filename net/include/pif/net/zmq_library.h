@@ -5,7 +5,7 @@
 
 namespace pif::net {
 
-// Whoever calls the first of ZeroMQ's functions asks this before. kUnavailable: this machine has no such library.
+// Whoever calls the first of ZeroMQ's functions asks this before. kUnsupported: this machine has no such library.
 [[nodiscard]] Status load_zmq();
 
 }  // namespace pif::net
