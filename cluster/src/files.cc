@@ -32,12 +32,12 @@ Status publish(const std::string& temporary, const std::string& path, Existing e
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail_errno(errno, "cannot open " + path);
-  // Not all that it may have at once: to clear 4 MiB takes as long as the rest of a small program's start.
-  constexpr std::size_t kStep = 16u << 10;
+  // It grows with what was read: to clear bytes_max bytes takes as long as the rest of a small program's start.
+  constexpr std::size_t kFirst = 16u << 10;
   std::string bytes;
   std::size_t filled = 0;
   while (filled <= bytes_max) {
-    bytes.resize(std::min(bytes_max + 1, std::max(kStep, 2 * filled)));
+    bytes.resize(std::min(bytes_max + 1, std::max(kFirst, 2 * filled)));
     const ssize_t got = ::read(fd.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_errno(errno, "cannot read " + path);

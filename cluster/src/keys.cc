@@ -15,11 +15,10 @@
 
 #include <fmt/format.h>
 #include <sodium.h>
-#include <zmq.h>
 
 #include "files.h"
 #include "pif/cluster/cluster.h"
-#include "pif/net/zmq_library.h"
+#include "pif/net/z85.h"
 #include "user_folders.h"
 
 namespace pif::cluster {
@@ -189,17 +188,15 @@ Result<net::CurveKeys> owner_pair_of(const net::CurveKeys& host) {
   static_assert(kPurpose.size() >= crypto_generichash_KEYBYTES_MIN);
   std::array<std::uint8_t, crypto_scalarmult_SCALARBYTES> from{}, secret{};
   std::array<std::uint8_t, crypto_scalarmult_BYTES> shown{};
-  PIF_TRY(net::load_zmq());
-  if (host.secret_key.size() != kCurveKeyBytes || zmq_z85_decode(from.data(), host.secret_key.c_str()) == nullptr)
-    return fail(Code::kInvalid, "a host's pair is no CURVE pair");
+  if (const Status read = net::z85_decode(host.secret_key, from); !read)
+    return fail(read.error().code, "a host's pair is no CURVE pair: " + read.error().text);
   crypto_generichash(secret.data(), secret.size(), from.data(), from.size(),
                      reinterpret_cast<const std::uint8_t*>(kPurpose.data()), kPurpose.size());
   if (crypto_scalarmult_base(shown.data(), secret.data()) != 0)
     return fail(Code::kInternal, "libsodium cannot make a public key");
-  std::array<char, kCurveKeyBytes + 1> shown_text{}, secret_text{};
-  zmq_z85_encode(shown_text.data(), shown.data(), shown.size());
-  zmq_z85_encode(secret_text.data(), secret.data(), secret.size());
-  net::CurveKeys pair{shown_text.data(), secret_text.data()};
+  PIF_TRY_VALUE(std::string shown_text, net::z85_encode(shown));
+  PIF_TRY_VALUE(std::string secret_text, net::z85_encode(secret));
+  net::CurveKeys pair{std::move(shown_text), std::move(secret_text)};
   sodium_memzero(from.data(), from.size());
   sodium_memzero(secret.data(), secret.size());
   return pair;

@@ -18,6 +18,9 @@
 
 enum { kFilesMax = 4096, kProcessesMax = 4096, kBesideMax = 1024 };
 
+/* Whose programs and libraries every worker may run. */
+static const char* const kSystemFolders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"};
+
 static int failed(const char** what, const char* text) {
   *what = text;
   return -1;
@@ -131,14 +134,12 @@ static int allow_program(int rules, const char* path, int program) {
   return copy < 0 ? -1 : allow_fd(rules, copy, kReadFile | kExecute);
 }
 
-static const char* const programs[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"};
-
 static int allow_system(int rules, int version) {
   static const char* const readable[] = {
       "/etc", "/proc", "/sys/devices/system", "/sys/fs/cgroup", "/dev/urandom", "/dev/random", "/dev/zero"};
   const uint64_t writing = kReadFile | kWriteFile | (version >= 3 ? (uint64_t)kTruncate : 0);
-  for (size_t i = 0; i < sizeof programs / sizeof *programs; ++i)
-    if (allow(rules, programs[i], kRunAll) != 0) return -1;
+  for (size_t i = 0; i < sizeof kSystemFolders / sizeof *kSystemFolders; ++i)
+    if (allow(rules, kSystemFolders[i], kRunAll) != 0) return -1;
   for (size_t i = 0; i < sizeof readable / sizeof *readable; ++i) {
     struct stat is;
     if (stat(readable[i], &is) != 0) continue;
@@ -147,18 +148,18 @@ static int allow_system(int rules, int version) {
   return allow(rules, "/dev/null", writing);
 }
 
-/* Whether it is in one of `programs`, and so allowed already. */
+/* Whether it is in one of kSystemFolders, and so allowed already. */
 static int is_of_system(const char* folder) {
   char real[PATH_MAX];
   if (realpath(folder, real) == NULL) return 0;
-  for (size_t i = 0; i < sizeof programs / sizeof *programs; ++i) {
-    const size_t length = strlen(programs[i]);
-    if (strncmp(real, programs[i], length) == 0 && (real[length] == '/' || real[length] == '\0')) return 1;
+  for (size_t i = 0; i < sizeof kSystemFolders / sizeof *kSystemFolders; ++i) {
+    const size_t length = strlen(kSystemFolders[i]);
+    if (strncmp(real, kSystemFolders[i], length) == 0 && (real[length] == '/' || real[length] == '\0')) return 1;
   }
   return 0;
 }
 
-/* Whether it is no file, or another name of one that the folder has, too. */
+/* Whether it is a folder, or another name of one that the folder has, too. */
 static int needs_no_rule(int folder, const struct dirent* entry) {
   char target[NAME_MAX + 1];
   if (entry->d_type != DT_LNK) return entry->d_type == DT_DIR;

@@ -6,10 +6,11 @@
  * root's. After the change of user. */
 int confine_resources(const char** what);
 
-/* From now on the process and its children can read and run only the system's programs and libraries, the program that
- * is open at `program` (-1: what is at `path`), and the files beside `path` (NULL: none); write only under `own` ("-":
- * nowhere) and to what they hold open; signal and trace only each other. Gives the version of Landlock that does it in
- * *version: below 6 signals are free, below 1 (no Landlock) nothing is done. */
+/* From now on the process and its children can read and run only the system's programs and libraries, the program
+ * that is open at `program` (-1: what is at `path`), and, unless these are of the system, the files beside `path`
+ * (NULL: none); write only under `own` ("-": nowhere) and to what they hold open; signal and trace only each other.
+ * Gives the version of Landlock that does it in *version: below 6 signals are free, below 1 (no Landlock) nothing is
+ * done. */
 int confine_files(const char* path, int program, const char* own, int* version, const char** what);
 
 /* From now on no system calls that a tool has no business with. `landlock`: what confine_files gave. */

@@ -170,11 +170,19 @@ std::optional<std::uint64_t> group_memory(const std::string& root) {
   return least_of<std::uint64_t>(root, "memory", memory_of);
 }
 
+std::vector<std::uint32_t> allowed_cores() {
+  std::array<cpu_set_t, 16> set{};  // 16,384 of them; the kernel refuses a set that is too small
+  std::vector<std::uint32_t> cores;
+  if (::sched_getaffinity(0, sizeof set, set.data()) != 0) return cores;
+  for (std::uint32_t core = 0; core < 8 * sizeof set; ++core) {
+    if (CPU_ISSET_S(core, sizeof set, set.data())) cores.push_back(core);
+  }
+  return cores;
+}
+
 unsigned usable_cores() {
-  std::array<cpu_set_t, 16> cores{};  // 16,384 of them; the kernel refuses a set that is too small
-  const bool known = ::sched_getaffinity(0, sizeof cores, cores.data()) == 0;
-  const int allowed = known ? CPU_COUNT_S(sizeof cores, cores.data()) : 1;
-  return std::min(static_cast<unsigned>(std::max(allowed, 1)), group_cores().value_or(UINT_MAX));
+  const std::size_t allowed = std::max<std::size_t>(allowed_cores().size(), 1);
+  return std::min(static_cast<unsigned>(allowed), group_cores().value_or(UINT_MAX));
 }
 
 std::optional<std::uint64_t> free_memory() {

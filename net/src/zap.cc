@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pif/net/z85.h"
+
 namespace pif::net {
 namespace {
 
@@ -101,7 +103,7 @@ void KeyFolder::read_file(const std::string& path) {
   std::string holder = line.substr(kZ85Bytes + 1);
   std::array<std::uint8_t, kCurveKeyBytes> binary{};
   Identity checked;
-  if (zmq_z85_decode(binary.data(), key.c_str()) == nullptr || !parse_holder(holder, checked)) return;
+  if (!z85_decode(key, binary) || !parse_holder(holder, checked)) return;
   holders_.insert_or_assign(std::move(key), std::move(holder));
 }
 
@@ -164,9 +166,8 @@ Taken ZapServer::take() {
   }
   std::string key, user;
   if (frames.size() == kZapFrames && frames[5] == "CURVE" && frames[6].size() == kCurveKeyBytes) {
-    std::array<char, kZ85Bytes + 1> text{};
-    zmq_z85_encode(text.data(), reinterpret_cast<const std::uint8_t*>(frames[6].data()), kCurveKeyBytes);
-    key = text.data();
+    const auto text = z85_encode({reinterpret_cast<const std::uint8_t*>(frames[6].data()), kCurveKeyBytes});
+    key = text ? *text : "";
     keys_.refresh();
     if (const auto holder = keys_.holder(key); !holder.empty()) user = fmt::format("{} {}", key, holder);
   }

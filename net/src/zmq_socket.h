@@ -8,8 +8,8 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <zmq.hpp>
 
+#include "cppzmq.h"
 #include "pif/base/result.h"
 #include "pif/net/buffer.h"
 

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 
 #include "pif/base/timers.h"
-#include "pif/net/zmq_library.h"
 #include "unix_socket.h"
 #include "zap.h"
+#include "zmq_library.h"
 #include "zmq_socket.h"
 
 namespace pif::net {

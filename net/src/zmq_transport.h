@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <zmq.hpp>
-
+#include "cppzmq.h"
 #include "line.h"
 #include "pif/net/real_messenger.h"
 

@@ -13,20 +13,20 @@ job::LetterCounts sent_to_1(std::uint64_t sent) {
   return counts;
 }
 // What worker 1 says.
-job::LetterCounts taken_of_0(std::uint64_t taken, std::uint64_t heard) {
+job::LetterCounts taken_of_0(std::uint64_t taken, std::uint64_t highest) {
   job::LetterCounts counts;
   counts.add_taken(taken);
-  counts.add_heard(heard);
+  counts.add_highest(highest);
   return counts;
 }
 
 // So often worker 1 says it, and nothing is found to be lost.
-void say_in_vain(LetterLedger& ledger, unsigned times, std::uint64_t taken, std::uint64_t heard) {
-  for (unsigned i = 0; i < times; ++i) REQUIRE(!ledger.take_wait(1, taken_of_0(taken, heard)));
+void report_missing(LetterLedger& ledger, unsigned times, std::uint64_t taken, std::uint64_t highest) {
+  for (unsigned i = 0; i < times; ++i) REQUIRE(!ledger.take_wait(1, taken_of_0(taken, highest)));
 }
 
 constexpr unsigned kMany = 100;
-constexpr unsigned kAllButOne = LetterLedger::kWordsMax - 1;
+constexpr unsigned kAllButOne = LetterLedger::kReportsMax - 1;
 
 TEST_CASE("a letter that was sent is lost when its receiver has said often enough that it lacks it") {
   for (const bool has_ended : {false, true}) {
@@ -35,7 +35,7 @@ TEST_CASE("a letter that was sent is lost when its receiver has said often enoug
       ledger.take_sent(0, sent_to_1(7));
     else
       REQUIRE(!ledger.take_wait(0, sent_to_1(7)));
-    say_in_vain(ledger, kAllButOne, 4, 4);
+    report_missing(ledger, kAllButOne, 4, 4);
     const auto lost = ledger.take_wait(1, taken_of_0(4, 4));
     REQUIRE(lost);
     CHECK((lost->from == 0 && lost->count == 3));
@@ -44,7 +44,7 @@ TEST_CASE("a letter that was sent is lost when its receiver has said often enoug
 
 TEST_CASE("a letter is lost when later ones have come, though its sender says nothing") {
   LetterLedger ledger(2);
-  say_in_vain(ledger, kAllButOne, 4, 6);
+  report_missing(ledger, kAllButOne, 4, 6);
   const auto lost = ledger.take_wait(1, taken_of_0(4, 6));
   REQUIRE(lost);
   CHECK((lost->from == 0 && lost->count == 2));
@@ -52,19 +52,19 @@ TEST_CASE("a letter is lost when later ones have come, though its sender says no
 
 TEST_CASE("who lacks nothing may wait for ever, and what it says before a letter is sent does not count") {
   LetterLedger ledger(2);
-  say_in_vain(ledger, kMany, 4, 4);
+  report_missing(ledger, kMany, 4, 4);
   REQUIRE(!ledger.take_wait(0, sent_to_1(4)));
-  say_in_vain(ledger, kMany, 4, 4);
+  report_missing(ledger, kMany, 4, 4);
   REQUIRE(!ledger.take_wait(0, sent_to_1(5)));
-  say_in_vain(ledger, kAllButOne, 4, 4);
+  report_missing(ledger, kAllButOne, 4, 4);
   CHECK(ledger.take_wait(1, taken_of_0(4, 4)));
 }
 
 TEST_CASE("letters that come late, one after another, are not lost") {
   LetterLedger ledger(2);
   REQUIRE(!ledger.take_wait(0, sent_to_1(kMany)));
-  for (std::uint64_t taken = 0; taken < kMany; ++taken) say_in_vain(ledger, kAllButOne, taken, taken);
-  say_in_vain(ledger, kMany, kMany, kMany);
+  for (std::uint64_t taken = 0; taken < kMany; ++taken) report_missing(ledger, kAllButOne, taken, taken);
+  report_missing(ledger, kMany, kMany, kMany);
 }
 
 TEST_CASE("counts of more workers than there are do not fit") {
@@ -77,7 +77,7 @@ TEST_CASE("counts of more workers than there are do not fit") {
   CHECK(!ledger.fits(counts));
   counts = taken_of_0(1, 1);
   counts.add_taken(0);
-  CHECK(!ledger.fits(counts));  // of one more taken than heard
+  CHECK(!ledger.fits(counts));  // of one more taken than highest
 }
 
 }  // namespace

@@ -46,22 +46,22 @@ TEST_CASE("mail: a letter that is lost holds up what comes after it, and that ha
   CHECK(all_of(order).empty());
 }
 
-TEST_CASE("mail: it is known how many letters were taken, and of which later ones one has heard") {
+TEST_CASE("mail: it is known how many letters were taken, and the highest that has come") {
   Order order;
-  CHECK((order.taken() == 0 && order.heard() == 0));
+  CHECK((order.taken() == 0 && order.highest() == 0));
   order.add(1, 1);
-  CHECK((order.taken() == 0 && order.heard() == 1));
+  CHECK((order.taken() == 0 && order.highest() == 1));
   CHECK(all_of(order).size() == 1);
-  CHECK((order.taken() == 1 && order.heard() == 1));
+  CHECK((order.taken() == 1 && order.highest() == 1));
   for (const std::uint64_t number : {5, 3, 5, 1}) order.add(number, number);  // 2 and 4 are missing
   CHECK(all_of(order).empty());
-  CHECK((order.taken() == 1 && order.heard() == 5));
+  CHECK((order.taken() == 1 && order.highest() == 5));
   order.add(2, 2);
   CHECK(all_of(order).size() == 2);
-  CHECK((order.taken() == 3 && order.heard() == 5));
+  CHECK((order.taken() == 3 && order.highest() == 5));
   order.add(4, 4);
   CHECK(all_of(order).size() == 2);
-  CHECK((order.taken() == 5 && order.heard() == 5));
+  CHECK((order.taken() == 5 && order.highest() == 5));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
-// What control groups leave to a process: read from a folder that has the kernel's files.
+// What a process may use: its cores, and what control groups leave, read from a folder that has the kernel's files.
+#include <sched.h>
+
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -41,6 +43,20 @@ class World {
  private:
   std::string root_;
 };
+
+TEST_CASE("a process may use the cores that it is bound to") {
+  cpu_set_t before, one;
+  REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
+  const std::vector<std::uint32_t> all = allowed_cores();
+  REQUIRE(all.size() == static_cast<std::size_t>(CPU_COUNT(&before)));
+  CPU_ZERO(&one);
+  CPU_SET(all.back(), &one);
+  REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+  CHECK((allowed_cores() == std::vector<std::uint32_t>{all.back()}));
+  CHECK(usable_cores() == 1);
+  REQUIRE(::sched_setaffinity(0, sizeof before, &before) == 0);
+  CHECK((allowed_cores() == all));
+}
 
 TEST_CASE("without control groups nothing is limited") {
   const World world;

@@ -66,11 +66,11 @@ TEST_CASE("whatever a disk does to bytes, nobody is given them, and a scrub find
 
 TEST_CASE("whatever strikes those who fill a file together, it is whole, of their bytes alone, or not there") {
   // Pieces that came again were written over later ones (17, 133); nobody sealed what somebody wrote who had joined
-  // after a commit that was refused (79).
+  // after a commit that was refused (469).
   for (std::uint64_t seed = 1; seed <= kSmokeTogetherSeeds; ++seed)
     require_right(run_together_history(seed), "--together --seed " + std::to_string(seed));
   // Two syncs of one component failed (2806); somebody was dropped before he heard that he was a member (702170).
-  for (const std::uint64_t seed : {2806, 702170})
+  for (const std::uint64_t seed : {469, 2806, 702170})
     require_right(run_together_history(seed), "--together --seed " + std::to_string(seed));
 }
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import BIN, FileSystem, await_condition, check, main
 
 FS = None
 
@@ -210,6 +210,20 @@ def what_is_advised_for_tcp_works():
         other.ok("sort", "--route", "tcp", "/a", "/b")
 
 
+def without_zmq_what_needs_it_says_so():
+    hide = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
+    hide += ['find /usr/lib -type f -name "libzmq.so.*" -exec mount --bind /dev/null {} ";" && exec "$@"', "sh"]
+    if subprocess.run(hide + ["true"], capture_output=True, check=False).returncode != 0:
+        print("skip  without_zmq_what_needs_it_says_so: only root can hide a library")
+        return
+    words = hide + [os.path.join(BIN, "pif"), "ls", "/", "--pif", FS.folder]
+    near = subprocess.run(words, capture_output=True, text=True, check=False)
+    check(near.returncode == 0, f"a Unix socket needs none: {near}")
+    far = subprocess.run(words + ["--route", "ipc"], capture_output=True, text=True, check=False)
+    check(far.returncode == 3 and "ZeroMQ cannot be loaded" in far.stderr, f"ipc: {far}")
+    check("install libzmq5" in far.stderr and far.stderr.count("\n") == 1, f"what to do: {far}")
+
+
 def a_folder_in_use_is_refused_with_its_reason():
     FS.ok("down", FS.folder)
     with open(os.path.join(FS.folder, "lfs1", "lock"), "r+") as lock:
@@ -234,6 +248,7 @@ def run_all():
         a_report_that_cannot_be_written_stops_a_tool_before_its_job,
         a_dead_lfs_is_named,
         what_is_advised_for_tcp_works,
+        without_zmq_what_needs_it_says_so,
         up_of_what_runs_is_fine_and_down_of_what_does_not_too,
         a_folder_in_use_is_refused_with_its_reason,
     ]

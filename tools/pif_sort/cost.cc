@@ -32,6 +32,7 @@ struct Job {
     threads = std::max(1.0, std::floor((shape.threads == 0 ? cores : std::max(shape.threads, 1U)) / width));
     busy = std::min(cores, width * threads);
     alone = std::min(cores, width);
+    merging = on_disk || shape.threads == 0 ? busy : std::min(busy, shape.threads * threads);
     budget = static_cast<double>(shape.memory) / width;
     block = std::max(1.0, std::min(static_cast<double>(shape.token_batch), kBlockBytesMax / shape.record_length()));
   }
@@ -42,6 +43,7 @@ struct Job {
   double threads = 1;  // of a worker
   double busy = 1;     // cores, where each worker uses all its threads
   double alone = 1;    // where it has one
+  double merging = 1;  // where no more workers than threads were asked for have a share of the result
   double budget = 0;   // bytes of a worker
   double block = 1;    // records that a token decides on
 
@@ -72,9 +74,9 @@ tool::Terms split_terms(const Job& job) {
   const tool::Constants& c = job.c;
   tool::Terms terms = {{"merge_fixed", c.merge_fixed},
                        {job.on_disk ? "merge_run_record" : "merge_record",
-                        job.records * (job.on_disk ? c.merge_run_record : c.merge_record) / job.busy},
-                       {"merge_byte", job.bytes * c.merge_byte / job.busy},
-                       {"merge_choice", job.records * c.merge_choice * log2_of(job.runs()) / job.busy}};
+                        job.records * (job.on_disk ? c.merge_run_record : c.merge_record) / job.merging},
+                       {"merge_byte", job.bytes * c.merge_byte / job.merging},
+                       {"merge_choice", job.records * c.merge_choice * log2_of(job.runs()) / job.merging}};
   return terms;
 }
 

@@ -1,5 +1,6 @@
 // The workers of a sort.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -76,7 +77,8 @@ class Sorter {
   [[nodiscard]] Status share_runs();
   [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
   [[nodiscard]] Status share_counts(const Runs& own);
-  std::uint32_t wanted_mergers() const;
+  void add_merger(std::vector<std::uint32_t> cores);
+  bool merges() const { return mergers_before_[worker_.rank()] != mergers_before_[worker_.rank() + 1]; }
   [[nodiscard]] Status put_out_parallel();
   [[nodiscard]] Status put_out_in_turn();
   [[nodiscard]] Status take_tails(const std::string& own);
@@ -98,9 +100,11 @@ class Sorter {
   std::vector<RunView> views_;
   std::vector<component::Files> files_;
   std::uint64_t records_ = 0;
-  std::uint32_t mergers_ = 0;  // workers that have a share of the result
-  std::vector<Pick> kept_;     // this worker's share, where there is memory for it
-  FileLength put_out_;         // by this worker
+  // Of workers with a share of the result: how many have a lower rank, by rank, and in the end all of them.
+  std::vector<std::uint32_t> mergers_before_;
+  std::map<std::vector<std::uint32_t>, std::size_t> merging_on_;  // of these, by the cores that they may run on
+  std::vector<Pick> kept_;                                        // this worker's share, where there is memory for it
+  FileLength put_out_;                                            // by this worker
   Outcome outcome_;
   Time begun_;  // the present phase
 };
@@ -124,7 +128,7 @@ Status Sorter::share_counts(const Runs& own) {
   message::SharedRuns shared;
   shared.set_by_row(own.by_row);
   for (const std::uint64_t count : own.counts) shared.add_counts(count);
-  shared.set_mergers(wanted_mergers());
+  for (const std::uint32_t core : worker_.cores()) shared.add_cores(core);
   PIF_TRY_VALUE(const auto all, team_.all_gather(shared.SerializeAsString()));
   PIF_TRY_VALUE(const auto records, records_by_rank());
   for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
@@ -134,18 +138,21 @@ Status Sorter::share_counts(const Runs& own) {
     if (!holds_together(runs_[rank], input_.format(), records[rank]))
       return tool::sent_nonsense(
           rank, fmt::format("{} runs that are not the {} records that it has", each.counts_size(), records[rank]));
-    if (rank > 0) continue;
-    mergers_ = each.mergers();
-    if (mergers_ == 0 || mergers_ > worker_.width())
-      return tool::sent_nonsense(rank, fmt::format("{} workers that merge, of {}", mergers_, worker_.width()));
+    if (each.cores().empty()) return tool::sent_nonsense(rank, "no core that it may run on");
+    add_merger({each.cores().begin(), each.cores().end()});
   }
   return {};
 }
 
-// In memory, more of them than cores gain nothing, and each maps all records. From scratch files each waits for a disk
-// of its own.
-std::uint32_t Sorter::wanted_mergers() const {
-  return options_.memory == 0 ? std::min(worker_.machine_threads(), worker_.width()) : worker_.width();
+// The worker of the next rank may run on these cores. In memory, more that merge than there are cores for gain nothing,
+// and each maps all records. From scratch files each waits for a disk of its own.
+void Sorter::add_merger(std::vector<std::uint32_t> cores) {
+  if (mergers_before_.empty()) mergers_before_.push_back(0);
+  const std::size_t most = cores.size();
+  std::size_t& merging = merging_on_[std::move(cores)];
+  const bool merges = options_.memory != 0 || merging < most;
+  if (merges) ++merging;
+  mergers_before_.push_back(mergers_before_.back() + (merges ? 1 : 0));
 }
 
 Status Sorter::share_runs() {
@@ -156,7 +163,7 @@ Status Sorter::share_runs() {
   PIF_TRY(share_area(own.ends, &Runs::ends));
   PIF_TRY(share_counts(own));
   for (const Runs& runs : runs_) {
-    if (runs.by_row && worker_.rank() < mergers_) runs.records.file.populate();  // records are picked from all of it
+    if (runs.by_row && merges()) runs.records.file.populate();  // records are picked from all of it
   }
   PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
   for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs) {
@@ -170,9 +177,10 @@ Status Sorter::share_runs() {
 
 // The position where the share of worker `rank` begins.
 std::uint64_t Sorter::share_begin(std::uint32_t rank, std::uint64_t alignment) const {
-  if (rank >= mergers_) return records_;
-  const std::uint64_t share = (records_ + mergers_ - 1) / mergers_;
-  const std::uint64_t even = std::min(share * rank, records_);
+  const std::uint32_t all = mergers_before_.back(), before = mergers_before_[std::min(rank, worker_.width())];
+  if (before == all) return records_;
+  const std::uint64_t share = (records_ + all - 1) / all;
+  const std::uint64_t even = std::min(share * before, records_);
   return even / alignment * alignment;
 }
 

@@ -422,7 +422,8 @@ Result<FileLength> Appender::append(std::span<const std::uint32_t> lengths, std:
     if (!again && !attempt.may_be_done() && session.clock().now() < deadline)
       again = follow_view(start.error(), attempt.is_impossible(), deadline, pause);
     const Time now = session.clock().now();
-    if (!again || now >= deadline) return fail(file_.removed_or(std::move(start.error())));
+    if (!again && now < deadline) return fail(file_.removed_or(std::move(start.error())));
+    if (now >= deadline) return start;  // which says why
     PIF_TRY(session.caller().pump(std::min(deadline, now + pause)));
     if (session.clock().now() >= deadline) return start;  // which says why
   }

@@ -171,11 +171,9 @@ Error FileState::removed_or(Error error) {
   if (renewed) return error;
   const Error& why = renewed.error();
   if (why.code == Code::kStaleFile) return why;
-  return {
-      why.code,
-      fmt::format("{}; or the file was removed since it was opened, which the PIF Server does not say: {}; try again",
-                  error.text, why.text),
-      why.node};
+  error.text +=
+      fmt::format("; or the file was removed, and the PIF Server, which would know, did not answer: {}", why.text);
+  return error;
 }
 
 Result<bool> FileState::look_anew(Duration patience) {

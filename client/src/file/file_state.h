@@ -77,10 +77,10 @@ class FileState {
     const auto has_changed = look_anew(session->timeout());
     return has_changed && *has_changed ? read() : done;
   }
-  // kStaleNode, of an LFS that has fewer records than the server knew of: it has lost some, or the file was removed
-  // since it was opened, which an LFS forgets when it or the server is started again. The server is asked: kStaleFile
-  // if the file is gone, the same error if it is there, the server's if it does not answer. Any other error stays as it
-  // is, and all where the right is borrowed. Takes some seconds at most.
+  // What a kStaleNode of an LFS means: the LFS has fewer records than the server knew of. Either it has lost some, or
+  // the file was removed since it was opened; LFSs forget removed files at a restart. Asks the server, for some seconds
+  // at most. Returns kStaleFile if the file is gone, else `error`. Other errors, and errors under a borrowed right,
+  // come back as they are.
   [[nodiscard]] Error removed_or(Error error);
   // Who grants and publishes ranges of appends in the view: LFS 0, or, where that is absent, its deputy. kUnavailable:
   // both are.

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t kParallelBytes = 256u
                                          << 10;  // below this, handing work to another thread costs more than it saves
+constexpr std::uint64_t kTurnBytes = kParallelBytes / 2;  // what one thread does, at least
 // Of requests that have so many bytes on average chunks are rarely shared; those go straight to their memory.
 constexpr std::uint64_t kLongRequestBytes = 64u << 10;
 constexpr std::uint32_t kLongRowBytes = 4096;  // from here on neighbours in memory do not disturb each other
@@ -154,7 +155,10 @@ void RecordReader::add_parts(Range records, std::byte* out, std::vector<ReadPart
   // Cuts fall between chunks where they can, so that no chunk is read twice.
   const std::uint64_t unit =
       width * std::max<std::uint64_t>(1, component::chunk_bytes_for(file_.parts.format) / length);
-  const std::uint64_t turns = by_lfs || records.size() * length < kParallelBytes ? 1 : file_.session->pool().threads();
+  const std::uint64_t bytes = records.size() * length;
+  const std::uint64_t turns = by_lfs || bytes < kParallelBytes
+                                  ? 1
+                                  : std::min<std::uint64_t>(file_.session->pool().threads(), bytes / kTurnBytes);
   const std::uint64_t step = std::max(unit, (records.size() / turns + unit - 1) / unit * unit);
   for (RecordNumber begin = records.begin; begin < records.end;) {
     const RecordNumber end = turns == 1 ? records.end : std::min(records.end, (begin / unit * unit) + step);

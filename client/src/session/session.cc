@@ -21,8 +21,7 @@ namespace pif::client {
 namespace {
 
 constexpr Duration kLookUpPatience = std::chrono::seconds(5);
-// A started transfer goes on beside its owner even on one core, and many threads fill a memory's bandwidth.
-constexpr unsigned kThreadsLeast = 2, kThreadsMost = 16;
+constexpr unsigned kThreadsMin = 2;  // a started transfer goes on beside its owner even on one core
 
 Result<net::Route> route_named(const std::string& name) {
   if (name.empty() || name == "auto") return net::Route::kAuto;
@@ -132,8 +131,9 @@ Result<net::Packet> Session::change(net::Packet request, const Change& change) {
 
 Pool& Session::pool() {
   if (pool_) return *pool_;
-  pool_ = std::make_unique<Pool>(
-      options_.threads != 0 ? options_.threads : std::clamp(machine::usable_cores(), kThreadsLeast, kThreadsMost));
+  pool_ = std::make_unique<Pool>(options_.threads != 0
+                                     ? options_.threads
+                                     : std::clamp(machine::usable_cores(), kThreadsMin, ConnectOptions::kThreadsMax));
   return *pool_;
 }
 

@@ -7,8 +7,8 @@
 namespace pif::tool {
 
 bool LetterLedger::fits(const job::LetterCounts& counts) const {
-  const int longest = std::max({counts.sent_size(), counts.taken_size(), counts.heard_size()});
-  return static_cast<std::size_t>(longest) <= workers_ && counts.heard_size() == counts.taken_size();
+  const int longest = std::max({counts.sent_size(), counts.taken_size(), counts.highest_size()});
+  return static_cast<std::size_t>(longest) <= workers_ && counts.highest_size() == counts.taken_size();
 }
 
 LetterLedger::Line& LetterLedger::line(std::uint32_t from, std::uint32_t to) {
@@ -31,10 +31,10 @@ std::optional<LetterLedger::Lost> LetterLedger::take_wait(std::uint32_t rank, co
   for (int i = 0; i < counts.taken_size(); ++i) {
     const auto from = static_cast<std::uint32_t>(i);
     Line& come = line(from, rank);
-    come.sent = std::max<std::uint64_t>(come.sent, counts.heard(i));
-    if (counts.taken(i) != come.taken) come.words = 0;
+    come.sent = std::max<std::uint64_t>(come.sent, counts.highest(i));
+    if (counts.taken(i) != come.taken) come.reports = 0;
     come.taken = counts.taken(i);
-    if (come.taken < come.sent && ++come.words >= kWordsMax) lost = Lost{from, come.sent - come.taken};
+    if (come.taken < come.sent && ++come.reports >= kReportsMax) lost = Lost{from, come.sent - come.taken};
   }
   return lost;
 }

@@ -1,8 +1,8 @@
 // Which letters between a job's workers were lost on the way: what each says that it sent, against what each says that
 // it took. Workers say so to their controller, over connections that lose nothing. Pure.
 //
-// A letter counts as lost when its receiver, while it waited for letters, has said kWordsMax times in a row that it
-// lacks it. It says so every kLettersToldEvery, so the letter has had kLetterLost to come. No clock is asked: a
+// A letter counts as lost when its receiver, while it waited for letters, has said kReportsMax times in a row that it
+// lacks it. It says so every kLetterReportInterval, so the letter has had kLetterLost to come. No clock is asked: a
 // controller that was stopped finds only the latest word of each worker.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace pif::tool {
 
 class LetterLedger {
  public:
-  static constexpr unsigned kWordsMax = 1 + kLetterLost / kLettersToldEvery;
+  static constexpr unsigned kReportsMax = 1 + kLetterLost / kLetterReportInterval;
 
   explicit LetterLedger(std::size_t workers) : workers_(workers) {}
 
@@ -35,7 +35,7 @@ class LetterLedger {
  private:
   struct Line {
     std::uint64_t sent = 0, taken = 0;
-    unsigned words = 0;  // that it lacks the letter after `taken`
+    unsigned reports = 0;  // that it lacks the letter after `taken`
   };
   Line& line(std::uint32_t from, std::uint32_t to);
 

@@ -14,9 +14,9 @@ namespace pif::tool {
 inline constexpr std::uint32_t kJobVersion = 4;
 inline constexpr Duration kProgressEvery = std::chrono::milliseconds(200);
 // A worker that waits, and has others on other machines, tells its controller how many letters it sent and took.
-inline constexpr Duration kLettersToldEvery = std::chrono::seconds(10);
+inline constexpr Duration kLetterReportInterval = std::chrono::seconds(10);
 // A letter that did not come for so long, while its receiver waited, is lost.
-inline constexpr Duration kLetterLost = 3 * kLettersToldEvery;
+inline constexpr Duration kLetterLost = 3 * kLetterReportInterval;
 inline constexpr std::size_t kJobPartBytes =
     64u << 10;  // of a description or a result, in one message: it fits a Unix socket's packet
 

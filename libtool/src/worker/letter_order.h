@@ -33,7 +33,7 @@ class LetterOrder {
   // How many were taken: all up to this number.
   std::uint64_t taken() const { return next_ - 1; }
   // The highest number that is known to have been sent: taken, or kept because of one that is missing.
-  std::uint64_t heard() const { return waiting_.empty() ? taken() : waiting_.rbegin()->first; }
+  std::uint64_t highest() const { return waiting_.empty() ? taken() : waiting_.rbegin()->first; }
 
  private:
   std::uint64_t next_ = 1;

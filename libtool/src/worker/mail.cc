@@ -42,7 +42,7 @@ Status Mail::meet(const proto::Endpoints& own) {
   for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
     PIF_TRY_VALUE(far_.emplace_back(), parse_message<proto::Endpoints>(all[rank], rank));
   }
-  tell_next_ = messenger_->clock().now() + kLettersToldEvery;
+  next_report_ = messenger_->clock().now() + kLetterReportInterval;
   return {};
 }
 
@@ -133,25 +133,27 @@ job::LetterCounts Mail::letters() const {
     counts.add_sent(sent == sent_.end() ? 0 : sent->second);
     const auto order = orders_.find(rank);
     counts.add_taken(order == orders_.end() ? 0 : order->second.taken());
-    counts.add_heard(order == orders_.end() ? 0 : order->second.heard());
+    counts.add_highest(order == orders_.end() ? 0 : order->second.highest());
   }
   return counts;
 }
 
-// A connection over tcp that breaks loses what is under way, and ZeroMQ connects again without a word. Who does not
-// wait has no clock to ask.
+// A connection over tcp that breaks loses what is under way, and ZeroMQ connects again without a word. So the
+// controller gets counts from whoever waits, and has taken all that has come.
 Result<std::optional<net::Delivery>> Mail::await(Time deadline) {
-  if (far_.empty() || deadline == Time{}) return messenger_->receive(deadline);
+  if (far_.empty()) return messenger_->receive(deadline);
+  PIF_TRY_VALUE(auto come, messenger_->receive(Time{}));
+  if (come || deadline == Time{}) return come;
   while (true) {
     const Time now = messenger_->clock().now();
-    if (now >= tell_next_) {
+    if (now >= next_report_) {
       job::WorkerStatus status;
       *status.mutable_letters() = letters();
-      worker_.impl_->tell(status);
-      tell_next_ = now + kLettersToldEvery;
+      worker_.impl_->send_status(status);
+      next_report_ = now + kLetterReportInterval;
     }
-    PIF_TRY_VALUE(auto delivery, messenger_->receive(std::min(deadline, tell_next_)));
-    if (delivery || deadline <= tell_next_) return delivery;
+    PIF_TRY_VALUE(auto delivery, messenger_->receive(std::min(deadline, next_report_)));
+    if (delivery || deadline <= next_report_) return delivery;
   }
 }
 

@@ -66,7 +66,7 @@ class Mail {
   std::deque<Letter> ready_;  // come, of any step
   std::uint32_t step_ = 0;
   std::deque<Letter> early_;
-  Time tell_next_{};  // when the controller is to be told of letters
+  Time next_report_{};  // when the controller is to be told of letters
 };
 
 }  // namespace pif::tool

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -145,7 +146,7 @@ Status Worker::Impl::end_outputs(job::WorkerEnd& end) {
   return {};
 }
 
-void Worker::Impl::tell(const job::WorkerStatus& status) {
+void Worker::Impl::send_status(const job::WorkerStatus& status) {
   net::Packet packet;
   packet.envelope.set_version(kProtocolVersion);
   packet.envelope.mutable_worker_progress()->set_progress(status.SerializeAsString());
@@ -209,10 +210,15 @@ unsigned Worker::Impl::cores() {
   if (known_cores == 0) known_cores = world.has_threads ? machine::usable_cores() : 1;
   return known_cores;
 }
-unsigned Worker::machine_threads() const {
-  const unsigned asked = impl_->description.threads();
-  if (asked == 0 && !impl_->world.has_threads) return width();
-  return std::min(asked != 0 ? asked : impl_->cores(), kThreadsMax);
+std::vector<std::uint32_t> Worker::cores() const {
+  if (const unsigned asked = impl_->description.threads(); asked != 0) {
+    std::vector<std::uint32_t> all(std::min(asked, kThreadsMax));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  if (!impl_->world.has_threads) return {rank()};
+  auto allowed = machine::allowed_cores();
+  return allowed.empty() ? std::vector<std::uint32_t>{rank()} : allowed;
 }
 unsigned Worker::threads() const {
   const unsigned asked = impl_->description.threads();
@@ -284,7 +290,7 @@ void Worker::progress(std::uint64_t bytes_done, std::uint64_t bytes_total) {
   job::WorkerStatus status;
   status.set_bytes_done(bytes_done);
   status.set_bytes_total(bytes_total);
-  impl_->tell(status);  // only for people's eyes
+  impl_->send_status(status);  // only for people's eyes
 }
 
 void Worker::set_result(std::string value) { impl_->result = std::move(value); }

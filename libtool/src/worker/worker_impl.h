@@ -29,7 +29,7 @@ struct Worker::Impl {
   // Until all of them are done.
   [[nodiscard]] Status run(access::Requests& requests);
   // Tells the controller. It may miss it, if another one follows soon.
-  void tell(const job::WorkerStatus& status);
+  void send_status(const job::WorkerStatus& status);
   [[nodiscard]] Status report(const Status& outcome);
   [[nodiscard]] Status end_outputs(job::WorkerEnd& end);
   [[nodiscard]] std::optional<LfsIndex> index_of(const access::FileParts& parts) const;

@@ -265,6 +265,7 @@ Outcome declare_lost(const Program& program, const RescueOptions& options) {
   const auto session = client::session_of(client);
   const auto began = SteadyClock::now();
   while (true) {
+    const auto waited = SteadyClock::now() - began;  // before its silence is asked for, which may be short at first
     PIF_TRY_VALUE(const SystemStatus status, client.status());
     const auto node = std::find_if(status.nodes.begin(), status.nodes.end(),
                                    [&](const Node& one) { return one.name == options.node; });
@@ -274,7 +275,6 @@ Outcome declare_lost(const Program& program, const RescueOptions& options) {
     request.set_node(node->id);
     request.set_force(options.force);
     const auto declared = session->call(std::move(request));
-    const auto waited = SteadyClock::now() - began;
     const bool is_heard = std::chrono::milliseconds(node->silent_ms) < waited;
     if (declared) break;
     if (declared.error().code != Code::kBusy || is_heard || waited > kUpDeadline) return fail(declared.error());

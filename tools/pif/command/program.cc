@@ -13,6 +13,7 @@
 #include "command/dispatch.h"
 #include "command/failures.h"
 #include "command/help.h"
+#include "pif/base/assert.h"
 #include "pif/base/print.h"
 #include "pif/base/write_all.h"
 #include "pif/machine/limits.h"
@@ -229,8 +230,9 @@ Result<Client> Program::connect(Duration timeout) const {
 
 Result<Client> Program::connect_one_of(unsigned clients) const {
   constexpr unsigned kLeast = 2;  // a large file may be the only one
+  PIF_ASSERT(clients > 0, clients);
   ConnectOptions options;
-  options.threads = std::max(machine::usable_cores() / clients, kLeast);
+  options.threads = std::clamp(machine::usable_cores() / clients, kLeast, ConnectOptions::kThreadsMax);
   return connect_with(std::move(options));
 }
 

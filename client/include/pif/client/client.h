@@ -50,12 +50,14 @@ struct FileAccess;  // makes Files (adopt_file in session.h)
 using access::DataPath;
 
 struct ConnectOptions {
+  static constexpr unsigned kThreadsMax = 16;  // by itself: as many fill a memory's bandwidth
+
   std::string where;           // folder of the file system; empty: $PIF, pif.toml here or above, or the default
   std::string route = "auto";  // auto | unix | ipc | tcp
   DataPath data_path = DataPath::kAuto;
   Duration timeout = std::chrono::seconds(30);
-  // Of bulk transfers through descriptors; 0: as many as there are cores for this process, 2 to 16. Who has several
-  // clients at work at once gives each its part.
+  // Of bulk transfers through descriptors; 0: as many as there are cores for this process, 2 to kThreadsMax. Who has
+  // several clients at work at once, in one process or in several, gives each its part.
   unsigned threads = 0;
   std::string program;  // name shown to others, default: the process's
   bool stale = false;   // opens files with marks (Entry::marks), too

@@ -62,8 +62,7 @@ struct WorkerWorld {
   Handle connection;  // to the LFS that started the worker
   // Called at most once.
   std::function<Result<Mailbox>(const MailPlace& place)> listen;
-  // Whether there are threads, as many as the machine has cores for. In a simulation it does not: one thread runs at a
-  // time, and the world says which.
+  // Whether this process may have threads. In a simulation one runs at a time, and the world says which.
   bool has_threads = false;
 };
 
@@ -92,8 +91,9 @@ class Worker {
   // how many, of its machine's cores. At least 1. A kernel that uses them makes the same bytes for any number. A
   // Worker, its inputs and outputs belong to one thread all the same.
   unsigned threads() const;
-  // How many threads all workers on this machine may keep busy together; in a simulation one each, or Job::threads.
-  unsigned machine_threads() const;
+  // The cores that it may run on, by number; at least one. Workers that have the same ones share them. With
+  // Job::threads so many, the same for all; else in a simulation one of its own.
+  std::vector<std::uint32_t> cores() const;
   // `task` on a thread of its own, or, where there is none to be had and in a simulation, when its result is asked for.
   // For work beside this thread: in memory, or reading and writing through descriptors (Input::check,
   // RowSink::write_rows). A task touches nothing else of the worker, and what it touches outlives it: before these go,

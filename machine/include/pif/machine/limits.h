@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace pif::machine {
 
+// Those that it may run on, by number; none: the kernel does not say.
+std::vector<std::uint32_t> allowed_cores();
 // By its affinity, and by the groups that it is in. At least 1.
 unsigned usable_cores();
 // Bytes that the machine has free, and that its groups can still get; files that are cached count as free. Nothing: it
