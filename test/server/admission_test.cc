@@ -239,10 +239,10 @@ TEST_CASE(
   REQUIRE(owner.ask(done));
   const auto found = owner.list("/lost+found");
   REQUIRE(found);
-  REQUIRE(found->entries_size() == 1);
-  CHECK(found->entries(0).id() == lost);
-  CHECK(found->entries(0).attributes().owner() == 1000);
-  CHECK(found->entries(0).file_length().records() == 10);
+  REQUIRE(found->entries.size() == 1);
+  CHECK(found->entries[0].id() == lost);
+  CHECK(found->entries[0].attributes().owner() == 1000);
+  CHECK(found->entries[0].file_length().records() == 10);
   CHECK(Client(one.world, 1000).list("/lost+found").error().code == Code::kPermission);
   CHECK(one.lfs.beat(one.world).verdict() == kGoOn);
   const std::uint64_t before = one.lfs.incarnation;
@@ -288,7 +288,7 @@ TEST_CASE("marked files are opened by who asks for stale ones, and a new file of
   REQUIRE(client.ask(mark));
   REQUIRE(client.stat("/f")->marks_size() == 1);
   CHECK(client.stat("/f")->marks(0).since() > 0);
-  CHECK(client.list("/")->entries(0).marks_size() == 1);
+  CHECK(client.list("/")->entries[0].marks_size() == 1);
   CHECK(client.open("/f").error().code == Code::kStaleData);
   Envelope open;
   open.mutable_open()->set_path("/f");

@@ -55,6 +55,16 @@ TEST_CASE("an entry that is no message is said to be one, in stat and in both ki
   }
 }
 
+TEST_CASE("an entry that says in no number that it is placed is shown as one that is not") {
+  World world;
+  Client client(world);
+  put(world, kEntries, entry_key(kRootFolder, "odd"), "\x52\x01\x01");  // bytes where a number belongs
+  REQUIRE(client.stat("/odd"));
+  CHECK_FALSE(client.stat("/odd")->placed());
+  REQUIRE(client.list("/"));
+  CHECK(client.list("/")->entries[0].name() == "odd");
+}
+
 TEST_CASE(
     "a file without its row cannot be opened or renamed, one whose row leads nowhere cannot be opened by id or "
     "renewed") {

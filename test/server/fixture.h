@@ -363,12 +363,19 @@ class Client {
   Result<Envelope> rename(const std::string& from, const std::string& to, bool no_replace = false) {
     return ask(rename_request(from, to, no_replace));
   }
+  static Result<proto::StatResults> results_of(const Envelope& reply) {
+    proto::StatResults results;
+    if (!results.ParseFromString(reply.stat_reply().results())) return fail(Code::kCorrupt, "no message");
+    return results;
+  }
   Result<proto::EntryInfo> stat(const std::string& path) {
     Envelope request;
     request.mutable_stat()->add_paths(path);
     auto reply = ask(request);
     if (!reply) return fail(reply.error());
-    const auto& one = reply->stat_reply().results(0);
+    const auto results = results_of(*reply);
+    if (!results) return fail(results.error());
+    const auto& one = results->results(0);
     if (one.has_error()) return fail(wire::error_of(one.error()));
     return one.entry();
   }
@@ -378,8 +385,13 @@ class Client {
     if (!reply) return reply.error().code;
     return static_cast<Code>(reply->remove_reply().errors(0).code());
   }
-  Result<proto::ListReply> list(const std::string& path, const std::string& after = {}, std::uint32_t limit = 0,
-                                bool names_only = false) {
+  struct Page {
+    google::protobuf::RepeatedPtrField<proto::EntryInfo> entries;
+    bool more;
+    std::size_t bytes;  // of the reply
+  };
+  Result<Page> list(const std::string& path, const std::string& after = {}, std::uint32_t limit = 0,
+                    bool names_only = false) {
     Envelope request;
     request.mutable_list()->set_path(path);
     request.mutable_list()->set_after(after);
@@ -387,7 +399,9 @@ class Client {
     request.mutable_list()->set_names_only(names_only);
     auto reply = ask(request);
     if (!reply) return fail(reply.error());
-    return reply->list_reply();
+    proto::EntryList list;
+    if (!list.ParseFromString(reply->list_reply().entries())) return fail(Code::kCorrupt, "no message");
+    return Page{std::move(*list.mutable_entries()), reply->list_reply().more(), reply->list_reply().ByteSizeLong()};
   }
   Result<proto::OpenReply> open(const std::string& path, std::uint32_t rights = kMayRead, bool hold = false) {
     Envelope request;

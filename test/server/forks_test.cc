@@ -144,7 +144,7 @@ TEST_CASE("a placed file is as long as its forks data; it says nothing else of i
   CHECK(code_of(client, Client::commit_request(file, 1)) == Code::kInvalid);
   REQUIRE(client.ask(Client::commit_request(file, 0)));
   CHECK(client.stat("/f")->file_length().bytes() == 1400);
-  CHECK(client.list("/")->entries(0).file_length().bytes() == 1400);
+  CHECK(client.list("/")->entries[0].file_length().bytes() == 1400);
   CHECK(client.open("/f")->entry().file_length().records() == 14);
   CHECK(client.stat("/f/1/other")->layout().nodes_size() == 1);
 }

@@ -51,7 +51,7 @@ TEST_CASE("nobody sees a file before its commit, everybody after") {
   CHECK(capability->rights == (kMayCreate | kMayRead));
   CHECK(capability->uid == 500);
   CHECK_FALSE(client.exists("/f"));
-  CHECK(client.list("/")->entries_size() == 0);
+  CHECK(client.list("/")->entries.size() == 0);
   CHECK(states(world, {made->file()}) == std::vector<std::uint32_t>{kKeep});
   auto impossible = Client::commit_request(made->file(), 7);
   impossible.mutable_commit()->mutable_file_length()->set_bytes(701);
@@ -394,7 +394,7 @@ TEST_CASE(
     REQUIRE(again);
     CHECK(again->SerializeAsString() == answers[i]);
   }
-  CHECK(client.list("/")->entries_size() == 30);
+  CHECK(client.list("/")->entries.size() == 30);
 }
 
 TEST_CASE("a recursive remove that is asked for again is not done again, and answered over the newest connection") {

@@ -34,7 +34,7 @@ TEST_CASE("every bad path has its own error") {
   }
   CHECK(client.create("/" + std::string(255, 'n'), true));
   CHECK(client.create("/\xc3\xa4\xf0\x9f\x98\x80", true));
-  CHECK(client.list("/")->entries_size() == 3);
+  CHECK(client.list("/")->entries.size() == 3);
 }
 
 TEST_CASE("stat says of a new file what was asked for") {
@@ -66,7 +66,9 @@ TEST_CASE("a stat of many paths answers each, in the order asked") {
   for (const char* path : {"/b", "/missing", "/a", ""}) request.mutable_stat()->add_paths(path);
   const auto reply = client.ask(request);
   REQUIRE(reply);
-  const auto& results = reply->stat_reply().results();
+  const auto all = Client::results_of(*reply);
+  REQUIRE(all);
+  const auto& results = all->results();
   REQUIRE(results.size() == 4);
   CHECK(results[0].entry().name() == "b");
   CHECK(results[1].error().code() == static_cast<std::uint32_t>(Code::kNotFound));
@@ -105,23 +107,23 @@ TEST_CASE("a list of 100,000 entries comes in pages, in byte order, each once") 
   for (bool more = true; more; ++pages) {
     const auto page = client.list("/d", last, 5000);
     REQUIRE(page);
-    CHECK(page->ByteSizeLong() <= (64u << 10));
-    for (const auto& entry : page->entries()) {
+    CHECK(page->bytes <= (64u << 10));
+    for (const auto& entry : page->entries) {
       REQUIRE(entry.name() == fmt::format("f{:06}", count));
       ++count;
       last = entry.name();
     }
-    more = page->more();
+    more = page->more;
   }
   CHECK(count == 100'000);
   CHECK(pages > 50);
   const auto names = client.list("/d", "f099998", 10, true);
   REQUIRE(names);
-  REQUIRE(names->entries_size() == 1);
-  CHECK(names->entries(0).name() == "f099999");
-  CHECK(names->entries(0).type() == proto::FILE_ENTRY);
-  CHECK_FALSE(names->entries(0).has_attributes());
-  CHECK(client.list("/d", "", 1)->more());
+  REQUIRE(names->entries.size() == 1);
+  CHECK(names->entries[0].name() == "f099999");
+  CHECK(names->entries[0].type() == proto::FILE_ENTRY);
+  CHECK_FALSE(names->entries[0].has_attributes());
+  CHECK(client.list("/d", "", 1)->more);
 }
 
 TEST_CASE("owner, group and others get what the mode gives them") {

@@ -58,7 +58,7 @@ TEST_CASE("a folder that is moved out of a tree while the tree is removed is lef
   world.run();
   CHECK(removed(client, removal) == Code::kOk);
   CHECK_FALSE(other.exists("/t"));
-  CHECK(other.list("/saved/b")->entries_size() > 0);
+  CHECK(other.list("/saved/b")->entries.size() > 0);
   require_sound(world);
 }
 

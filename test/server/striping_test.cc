@@ -94,9 +94,9 @@ TEST_CASE("what a folder says of its files is shown by stat and list, after a re
   CHECK(shown(client, "/d") == bytes_of(said));
   CHECK(shown(client, "/plain") == "none");
   const auto list = client.list("/");
-  REQUIRE(list->entries_size() == 2);
-  CHECK(list->entries(0).striping().SerializeAsString() == bytes_of(said));
-  CHECK_FALSE(list->entries(1).has_striping());
+  REQUIRE(list->entries.size() == 2);
+  CHECK(list->entries[0].striping().SerializeAsString() == bytes_of(said));
+  CHECK_FALSE(list->entries[1].has_striping());
   CHECK(file(client, "/d") == Made{4, {2, 2}, 7});
   REQUIRE(client.rename("/d", "/e"));
   CHECK(file(client, "/e") == Made{4, {2, 2}, 7});

@@ -5,6 +5,7 @@
 
 #include "names/names.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/nested.h"
 #include "pif/wire/views.h"
 #include "session/in_use.h"
 
@@ -64,6 +65,19 @@ Status done(Result<Reply> reply) {
   return {};
 }
 
+Status add_results(const proto::StatReply& reply, std::vector<Result<Entry>>& entries) {
+  wire::Nested<proto::StatResults> nested;
+  PIF_TRY(nested.parse(reply.results(), "what the server says of the paths"));
+  for (const proto::StatResults::One& one : nested->results()) {
+    if (one.has_error()) {
+      entries.push_back(fail(strip(wire::error_of(one.error()))));
+    } else {
+      entries.push_back(entry_of(one.entry()));
+    }
+  }
+  return {};
+}
+
 // Many paths at once; fewer in one request where entries (attributes, many LFSs) are too long for one reply.
 Status stat_some(client::Session& session, std::span<const std::string> paths, std::size_t at_once,
                  std::vector<Result<Entry>>& entries) {
@@ -83,13 +97,7 @@ Status stat_some(client::Session& session, std::span<const std::string> paths, s
       continue;
     }
     if (!reply) return fail(strip(std::move(reply.error())));
-    for (const proto::StatReply::One& one : reply->envelope.stat_reply().results()) {
-      if (one.has_error()) {
-        entries.push_back(fail(strip(wire::error_of(one.error()))));
-      } else {
-        entries.push_back(entry_of(one.entry()));
-      }
-    }
+    PIF_TRY(add_results(reply->envelope.stat_reply(), entries));
   }
   return {};
 }
@@ -103,7 +111,10 @@ Result<ListPage> list_page(Session& session, proto::List list) {
   if (!reply) return fail(strip(reply.error()));
   ListPage page;
   page.more = reply->more();
-  for (const proto::EntryInfo& info : reply->entries()) {
+  wire::Nested<proto::EntryList> nested;
+  PIF_TRY(nested.parse(reply->entries(), "what the server says of the folder"));
+  page.entries.reserve(static_cast<std::size_t>(nested->entries_size()));
+  for (const proto::EntryInfo& info : nested->entries()) {
     PIF_TRY_VALUE(Entry entry, entry_of(info));
     page.entries.push_back(std::move(entry));
   }

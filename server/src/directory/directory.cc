@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "directory/entry_bytes.h"
 #include "directory/names.h"
 #include "pif/base/assert.h"
 
@@ -10,10 +11,8 @@ namespace {
 
 constexpr std::size_t kFoldersRemembered = 4096;
 constexpr std::size_t kStepsRemembered =
-    32 * kFoldersRemembered;              // of all of them, for paths may be thousands of names deep
-constexpr int kFoldersTried = 8;          // from a path's end upwards, in memory
-constexpr std::uint32_t kEpochField = 7;  // the field of StoredEntry that EntryInfo has not
-constexpr unsigned char kNameTag = 1 << 3 | 2;
+    32 * kFoldersRemembered;      // of all of them, for paths may be thousands of names deep
+constexpr int kFoldersTried = 8;  // from a path's end upwards, in memory
 
 constexpr std::size_t kClimbMax = 4096;  // more folders than a path can have names
 
@@ -21,49 +20,7 @@ Error nowhere(std::uint64_t folder) {
   return {Code::kCorrupt, fmt::format("folder {} is nowhere in the directory", folder), {}};
 }
 
-void append_varint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
-}
-
-// Reads a varint at `at`; false at the end.
-bool read_varint(std::string_view bytes, std::size_t& at, std::uint64_t& value) {
-  value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    if (at >= bytes.size()) return false;
-    const auto byte = static_cast<unsigned char>(bytes[at++]);
-    value |= std::uint64_t{byte & 0x7fu} << shift;
-    if (byte < 0x80) return true;
-  }
-  return false;
-}
-
 }  // namespace
-
-bool append_info(std::string_view stored, std::string_view name, std::string& info) {
-  info.push_back(static_cast<char>(kNameTag));
-  append_varint(info, name.size());
-  info.append(name);
-  for (std::size_t at = 0; at < stored.size();) {
-    const std::size_t start = at;
-    const auto tag = static_cast<unsigned char>(stored[at++]);
-    if (tag >= 0x80) return false;
-    std::uint64_t value = 0;
-    if (!read_varint(stored, at, value)) return false;
-    const unsigned wire = tag & 7;
-    if (wire == 2) {
-      if (value > stored.size() - at) return false;
-      at += value;
-    } else if (wire != 0) {
-      return false;
-    }
-    PIF_ASSERT(at > start && at <= stored.size(), at, start, stored.size());
-    if (tag >> 3 == kEpochField) continue;
-    info.push_back(static_cast<char>(tag + 8));
-    info.append(stored, start + 1, at - start - 1);
-  }
-  return true;
-}
 
 proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name) {
   proto::EntryInfo info;
@@ -201,7 +158,7 @@ Result<Directory::Found> Directory::find(std::string_view path, const Requester&
   return found;
 }
 
-Status Directory::stat(std::string_view path, const Requester& who, proto::EntryInfo& info) {
+Result<std::size_t> Directory::stat(std::string_view path, const Requester& who, std::string& info) {
   PIF_TRY_VALUE(const std::string_view checked, check_path(path));
   std::uint64_t parent = kRootParent;
   std::string_view name = kRootName;
@@ -212,11 +169,19 @@ Status Directory::stat(std::string_view path, const Requester& who, proto::Entry
   }
   PIF_TRY_VALUE(const auto stored, rows_.get(kEntries, entry_key(parent, name)));
   if (!stored) return fail(Code::kNotFound, fmt::format("there is no {}", shown(checked)));
-  std::string bytes;
-  if (!append_info(*stored, name, bytes) || !info.ParseFromString(bytes)) {
-    return fail(Code::kCorrupt, fmt::format("the directory's entry of {} is no message", shown(checked)));
-  }
-  return info.placed() ? measure(info) : Status();
+  return show(*stored, name, info);
+}
+
+Result<std::size_t> Directory::show(std::string_view stored, std::string_view name, std::string& info) {
+  info.clear();
+  const Copied copied = append_info(stored, name, info);
+  if (copied == Copied::kWhole) return 1;
+  proto::EntryInfo placed;
+  if (copied == Copied::kNoMessage || !placed.ParseFromString(info))
+    return fail(Code::kCorrupt, fmt::format("the directory's entry of {} is no message", name));
+  if (placed.placed()) PIF_TRY(measure(placed));
+  info = placed.SerializeAsString();
+  return 1 + static_cast<std::size_t>(placed.layout().nodes_size());
 }
 
 // A folder's place, or that of a file that has forks.

@@ -72,8 +72,10 @@ class Directory {
     proto::StoredEntry entry;
   };
   [[nodiscard]] Result<Found> find(std::string_view path, const Requester& who);
-  // The entry at `path` as stat shows it.
-  [[nodiscard]] Status stat(std::string_view path, const Requester& who, proto::EntryInfo& info);
+  // The bytes of the entry at `path` as an EntryInfo; `info` is overwritten. How many entries were read for it.
+  [[nodiscard]] Result<std::size_t> stat(std::string_view path, const Requester& who, std::string& info);
+  // The same of an entry that is at hand. kCorrupt: it is no message.
+  [[nodiscard]] Result<std::size_t> show(std::string_view stored, std::string_view name, std::string& info);
   // Of a folder, by climbing. Steps already climbed are remembered in `known`.
   [[nodiscard]] Result<std::string> path_of(std::uint64_t folder,
                                             std::unordered_map<std::uint64_t, std::string>& known);
@@ -114,9 +116,7 @@ class Directory {
   std::size_t steps_ = 0;                                                      // of all of them
 };
 
-// A stored entry as the wire shows it, appended to `info`: EntryInfo's fields are StoredEntry's with numbers one
-// higher, so bytes are copied, not messages. False if the payload is no such message.
-bool append_info(std::string_view stored, std::string_view name, std::string& info);
+// A stored entry as the wire shows it; without the length of a placed file.
 proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name);
 
 }  // namespace pif::server

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "context/server_context.h"
+#include "directory/entry_bytes.h"
 #include "directory/names.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
@@ -12,6 +13,7 @@
 #include "pif/base/version.h"
 #include "pif/kv/value.h"
 #include "pif/net/calls.h"
+#include "pif/wire/convert.h"
 
 namespace pif::server {
 namespace {
@@ -25,47 +27,18 @@ constexpr int kStatesMax = 100'000;
 constexpr Duration kWaitMax = std::chrono::minutes(5);
 constexpr Duration kWaitDefault = std::chrono::seconds(5);
 
-void set_error(const Error& error, proto::Error& to) {
-  to.set_code(static_cast<std::uint32_t>(error.code));
-  to.set_text(error.text);
-  to.set_node("server");
+// The bytes of an EntryInfo with name, type and id alone; as Directory::show().
+Result<std::size_t> show_name(std::string_view stored, std::string_view name, std::string& info) {
+  proto::StoredEntry entry;
+  if (!entry.ParseFromArray(stored.data(), static_cast<int>(stored.size())))
+    return fail(Code::kCorrupt, fmt::format("the directory's entry of {} is no message", name));
+  proto::EntryInfo little;
+  little.set_name(std::string(name));
+  little.set_type(entry.type());
+  little.set_id(entry.id());
+  info = little.SerializeAsString();
+  return 1;
 }
-
-// One entry of a page, as wire bytes of ListReply.entries.
-class Page {
- public:
-  explicit Page(bool names_only) : names_only_(names_only) {}
-
-  bool add(std::string_view name, std::string_view stored) {
-    if (names_only_) {
-      proto::StoredEntry entry;
-      if (!entry.ParseFromArray(stored.data(), static_cast<int>(stored.size()))) return false;
-      proto::StoredEntry little;
-      little.set_type(entry.type());
-      little.set_id(entry.id());
-      short_ = little.SerializeAsString();
-      stored = short_;
-    }
-    info_.clear();
-    if (!append_info(stored, name, info_)) return false;
-    bytes_.push_back(1 << 3 | 2);
-    for (std::size_t size = info_.size();; size >>= 7) {
-      bytes_.push_back(static_cast<char>(size < 0x80 ? size : size | 0x80));
-      if (size < 0x80) break;
-    }
-    bytes_ += info_;
-    ++count_;
-    return true;
-  }
-  std::size_t bytes() const { return bytes_.size(); }
-  std::uint32_t count() const { return count_; }
-  bool parse_into(proto::ListReply& reply) const { return reply.ParseFromString(bytes_); }
-
- private:
-  bool names_only_;
-  std::string bytes_, info_, short_;
-  std::uint32_t count_ = 0;
-};
 
 Status hello(ServerContext& context, Call& call, const proto::Hello& asked, proto::HelloReply& reply) {
   const net::Identity& identity = context.world.messenger.identity(call.peer);
@@ -104,16 +77,19 @@ Status stat(ServerContext& context, Call& call, const proto::Stat& ask, proto::S
     return fail(Code::kTooLarge,
                 fmt::format("{} paths in one request, the limit is {}", ask.paths_size(), kStatPathsMax));
   }
-  reply.mutable_results()->Reserve(ask.paths_size());
+  std::string& results = *reply.mutable_results();
+  std::string info, one;
   for (const std::string& path : ask.paths()) {
-    proto::StatReply::One& one = *reply.add_results();
-    if (auto found = context.directory.stat(path, call.who(), *one.mutable_entry()); !found) {
-      one.clear_entry();
-      set_error(found.error(), *one.mutable_error());
-    }
+    one.clear();
+    const auto read = context.directory.stat(path, call.who(), info);
+    if (read) append_field(one, proto::StatResults::One::kEntryFieldNumber, info);
+    if (!read)
+      append_field(one, proto::StatResults::One::kErrorFieldNumber,
+                   wire::proto_of(read.error(), "server").SerializeAsString());
+    append_field(results, proto::StatResults::kResultsFieldNumber, one);
+    context.weight += read.value_or(1);
   }
-  context.weight += static_cast<std::size_t>(ask.paths_size());
-  if (ask.paths_size() > 1 && reply.ByteSizeLong() > kReplyBytes) {
+  if (ask.paths_size() > 1 && results.size() > kReplyBytes) {
     return fail(Code::kTooLarge,
                 fmt::format("what is to be said of {} paths does not fit into one reply: ask for fewer at once",
                             ask.paths_size()));
@@ -140,27 +116,26 @@ Status list(ServerContext& context, Call& call, const proto::List& ask, proto::L
   const std::string prefix = kv::key_u64(folder);
   std::string from = prefix + ask.after();
   if (!ask.after().empty()) from.push_back('\0');  // the first key after it
-  Page page(ask.names_only());
-  bool more = false;
-  bool good = true;
+  std::string& entries = *reply.mutable_entries();
+  std::string info;
+  std::uint32_t count = 0;
+  Status good;
   PIF_TRY(context.rows.scan(kEntries, from, [&](std::string_view key, std::string_view stored) {
     if (key.substr(0, prefix.size()) != prefix) return false;
-    more = page.count() >= limit || page.bytes() > kPageBytes;
-    if (more) return false;
-    good = page.add(key.substr(prefix.size()), stored);
-    return good;
+    reply.set_more(count >= limit || entries.size() > kPageBytes);
+    if (reply.more()) return false;
+    const std::string_view name = key.substr(prefix.size());
+    const auto read = ask.names_only() ? show_name(stored, name, info) : context.directory.show(stored, name, info);
+    if (!read) {
+      good = fail(read.error());
+      return false;
+    }
+    append_field(entries, proto::EntryList::kEntriesFieldNumber, info);
+    context.weight += *read;
+    ++count;
+    return true;
   }));
-  if (!good || !page.parse_into(reply)) {
-    return fail(Code::kCorrupt, fmt::format("the folder {} has an entry that is no message", shown(ask.path())));
-  }
-  for (proto::EntryInfo& entry : *reply.mutable_entries()) {
-    if (!entry.placed()) continue;
-    PIF_TRY(context.directory.measure(entry));
-    context.weight += static_cast<std::size_t>(entry.layout().nodes_size());
-  }
-  reply.set_more(more);
-  context.weight += page.count();
-  return {};
+  return good;
 }
 
 }  // namespace
