@@ -70,7 +70,8 @@ std::size_t character_bytes(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_bytes(text.substr(at));
+    const bool is_ascii = static_cast<unsigned char>(text[at]) < 0x80;  // nearly always
+    const std::size_t length = is_ascii ? 1 : character_bytes(text.substr(at));
     if (length == 0) return false;
     at += length;
   }
