@@ -65,9 +65,18 @@ Status done(Result<Reply> reply) {
   return {};
 }
 
-Status add_results(const proto::StatReply& reply, std::vector<Result<Entry>>& entries) {
+Status stat_some(client::Session& session, std::span<const std::string> paths, std::size_t at_once,
+                 std::vector<Result<Entry>>& entries);
+
+// What was answered of these paths. Fewer are asked for at once where entries (attributes, many LFSs) are too long for
+// one reply.
+Status add_entries(client::Session& session, std::span<const std::string> paths, Result<net::Packet> reply,
+                   std::vector<Result<Entry>>& entries) {
+  if (!reply && reply.error().code == Code::kTooLarge && paths.size() > 1)
+    return stat_some(session, paths, (paths.size() + 3) / 4, entries);
+  if (!reply) return fail(strip(std::move(reply.error())));
   wire::Nested<proto::StatResults> nested;
-  PIF_TRY(nested.parse(reply.results(), "what the server says of the paths"));
+  PIF_TRY(nested.parse(reply->envelope.stat_reply().results(), "what the server says of the paths"));
   for (const proto::StatResults::One& one : nested->results()) {
     if (one.has_error()) {
       entries.push_back(fail(strip(wire::error_of(one.error()))));
@@ -78,7 +87,7 @@ Status add_results(const proto::StatReply& reply, std::vector<Result<Entry>>& en
   return {};
 }
 
-// Many paths at once; fewer in one request where entries (attributes, many LFSs) are too long for one reply.
+// Many paths at once.
 Status stat_some(client::Session& session, std::span<const std::string> paths, std::size_t at_once,
                  std::vector<Result<Entry>>& entries) {
   std::vector<net::Packet> requests;
@@ -89,17 +98,13 @@ Status stat_some(client::Session& session, std::span<const std::string> paths, s
     }
   }
   std::size_t begin = 0;
-  for (auto& reply : session.ask_server_all(std::move(requests))) {
+  Status good;
+  session.ask_server_all(std::move(requests), [&](Result<net::Packet> reply) {
     const auto asked = paths.subspan(begin, std::min(at_once, paths.size() - begin));
     begin += asked.size();
-    if (!reply && reply.error().code == Code::kTooLarge && asked.size() > 1) {
-      PIF_TRY(stat_some(session, asked, (asked.size() + 3) / 4, entries));
-      continue;
-    }
-    if (!reply) return fail(strip(std::move(reply.error())));
-    PIF_TRY(add_results(reply->envelope.stat_reply(), entries));
-  }
-  return {};
+    if (good) good = add_entries(session, asked, std::move(reply), entries);
+  });
+  return good;
 }
 
 }  // namespace

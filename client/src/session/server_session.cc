@@ -189,28 +189,39 @@ Result<net::Packet> ServerSession::change_again(net::Packet request, const Chang
 }
 
 std::vector<Result<net::Packet>> ServerSession::ask_all(std::vector<net::Packet> requests, Duration timeout) {
+  std::vector<Result<net::Packet>> replies;
+  replies.reserve(requests.size());
+  ask_all(
+      std::move(requests), [&](Result<net::Packet> reply) { replies.push_back(std::move(reply)); }, timeout);
+  return replies;
+}
+
+void ServerSession::ask_all(std::vector<net::Packet> requests, const TakeReply& take, Duration timeout) {
   const Time deadline = clock().now() + or_default(timeout);
-  return ask_each(std::move(requests), deadline, deadline, [&](std::size_t, net::Packet again, std::uint64_t) {
-    return ask(std::move(again), deadline - clock().now());
-  });
+  const auto again = [&](std::size_t, net::Packet request, std::uint64_t) {
+    return ask(std::move(request), deadline - clock().now());
+  };
+  ask_each(std::move(requests), deadline, deadline, again, take);
 }
 
 std::vector<Result<net::Packet>> ServerSession::change_all(std::vector<net::Packet> requests,
                                                            const std::vector<Change>& changes) {
-  return ask_each(std::move(requests), clock().now() + timeout_, kNever,
-                  [&](std::size_t index, net::Packet again, std::uint64_t sent_in) {
-                    return change_again(std::move(again), changes[index], sent_in);
-                  });
-}
-
-std::vector<Result<net::Packet>> ServerSession::ask_each(std::vector<net::Packet> requests, Time deadline,
-                                                         Time again_until, const AskAgain& again) {
   std::vector<Result<net::Packet>> replies;
   replies.reserve(requests.size());
+  const auto again = [&](std::size_t index, net::Packet request, std::uint64_t sent_in) {
+    return change_again(std::move(request), changes[index], sent_in);
+  };
+  ask_each(std::move(requests), clock().now() + timeout_, kNever, again,
+           [&](Result<net::Packet> reply) { replies.push_back(std::move(reply)); });
+  return replies;
+}
+
+void ServerSession::ask_each(std::vector<net::Packet> requests, Time deadline, Time again_until, const AskAgain& again,
+                             const TakeReply& take) {
   const auto use = Use::begin(world_.user);
   if (!use) {
-    for (std::size_t i = 0; i < requests.size(); ++i) replies.emplace_back(fail(use.error()));
-    return replies;
+    for (std::size_t i = 0; i < requests.size(); ++i) take(fail(use.error()));
+    return;
   }
   for (std::size_t begin = 0; begin < requests.size(); begin += kServerRequestsAtOnce) {
     const std::size_t end = std::min(requests.size(), begin + kServerRequestsAtOnce);
@@ -231,10 +242,9 @@ std::vector<Result<net::Packet>> ServerSession::ask_each(std::vector<net::Packet
         second.envelope = started ? std::move(copies[i - begin]) : std::move(requests[i].envelope);
         reply = again(i, std::move(second), started ? sent_in : 0);
       }
-      replies.push_back(std::move(reply));
+      take(std::move(reply));
     }
   }
-  return replies;
 }
 
 }  // namespace pif::client

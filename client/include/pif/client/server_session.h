@@ -64,6 +64,10 @@ class ServerSession {
   std::vector<Result<net::Packet>> change_all(std::vector<net::Packet> requests, const std::vector<Change>& changes);
   // Several requests under way at once; answers in the order asked.
   std::vector<Result<net::Packet>> ask_all(std::vector<net::Packet> requests, Duration timeout = Duration::zero());
+  // The same, and each answer is handed over as soon as it is its turn, while the server works at the next. `take` may
+  // ask the server itself.
+  using TakeReply = std::function<void(Result<net::Packet>)>;
+  void ask_all(std::vector<net::Packet> requests, const TakeReply& take, Duration timeout = Duration::zero());
 
   // For who lets time pass without asking the server: connects again if the connection was lost, and, where silence
   // ends a session (ZeroMQ), breaks it. Most calls do nothing. now: wall seconds.
@@ -84,8 +88,8 @@ class ServerSession {
   [[nodiscard]] Result<net::Packet> change_again(net::Packet request, const Change& change, std::uint64_t sent_in);
   using AskAgain = std::function<Result<net::Packet>(std::size_t index, net::Packet request, std::uint64_t sent_in)>;
   // again_until: what has no answer by `deadline` is asked again before this.
-  std::vector<Result<net::Packet>> ask_each(std::vector<net::Packet> requests, Time deadline, Time again_until,
-                                            const AskAgain& again);
+  void ask_each(std::vector<net::Packet> requests, Time deadline, Time again_until, const AskAgain& again,
+                const TakeReply& take);
   void say_alive();
   void is_lost();
   [[nodiscard]] Status wait_a_moment(Time deadline);

@@ -81,6 +81,9 @@ class Session : public std::enable_shared_from_this<Session> {
                                                   Duration timeout = Duration::zero()) {
     return server_->ask_all(std::move(requests), timeout);
   }
+  void ask_server_all(std::vector<net::Packet> requests, const ServerSession::TakeReply& take) {
+    server_->ask_all(std::move(requests), take);
+  }
   // ServerSession::keep_alive(); now: wall seconds. Nothing happens for a worker.
   void keep_alive() { keep_alive(clock().wall_seconds()); }
   void keep_alive(std::int64_t now) {
