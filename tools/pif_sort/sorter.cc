@@ -83,8 +83,8 @@ class Sorter {
   [[nodiscard]] Status put_out_in_turn();
   [[nodiscard]] Status take_tails(const std::string& own);
   [[nodiscard]] Result<std::vector<std::uint64_t>> records_by_rank() const;
-  [[nodiscard]] Result<PositionRange> count_share(std::uint64_t count);
-  [[nodiscard]] Status append_share(LfsIndex lfs, PositionRange share, std::string& state, component::Tail& tail);
+  [[nodiscard]] Result<Range> count_share(std::uint64_t count);
+  [[nodiscard]] Status append_share(LfsIndex lfs, Range share, std::string& state, component::Tail& tail);
   template <typename F>
   [[nodiscard]] Status for_each_pick(const F& f);
   std::uint64_t share_begin(std::uint32_t rank, std::uint64_t alignment) const;
@@ -195,7 +195,7 @@ Status Sorter::take_tails(const std::string& own) {
 
 Status Sorter::put_out_parallel() {
   const std::uint64_t alignment = ParallelOutput::alignment(output_.format(), output_.layout());
-  const PositionRange share{share_begin(worker_.rank(), alignment), share_begin(worker_.rank() + 1, alignment)};
+  const Range share{share_begin(worker_.rank(), alignment), share_begin(worker_.rank() + 1, alignment)};
   put_out_ = {share.end - share.begin, (share.end - share.begin) * output_.format().record_length};
   ParallelOutput out(output_, files_, records_);
   std::uint64_t done = 0;
@@ -223,9 +223,9 @@ Status Sorter::for_each_pick(const F& f) {
 }
 
 // Where this worker's share begins when each has `count` records of its own.
-Result<PositionRange> Sorter::count_share(std::uint64_t count) {
+Result<Range> Sorter::count_share(std::uint64_t count) {
   PIF_TRY_VALUE(const auto counts, team_.all_gather_numbers({count}));
-  PositionRange share;
+  Range share;
   std::uint64_t all = 0;
   for (std::uint32_t rank = 0; rank < counts.size(); ++rank) {
     if (counts[rank][0] > records_ - all)
@@ -241,7 +241,7 @@ Result<PositionRange> Sorter::count_share(std::uint64_t count) {
 // the share is merged again for each component rather than kept.
 Status Sorter::put_out_in_turn() {
   if (options_.memory == 0) {
-    const PositionRange all{share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1)};
+    const Range all{share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1)};
     PIF_TRY_VALUE(kept_, find_share(worker_, maker_, input_.layout(), views_, all, options_.unique));
     put_out_.records = kept_.size();
   } else {
@@ -250,7 +250,7 @@ Status Sorter::put_out_in_turn() {
       return {};
     }));
   }
-  PIF_TRY_VALUE(const PositionRange share, count_share(put_out_.records));
+  PIF_TRY_VALUE(const Range share, count_share(put_out_.records));
   std::vector<component::Tail> tails;
   for (LfsIndex lfs = 0; lfs < files_.size(); ++lfs) {
     component::Tail& tail = tails.emplace_back();
@@ -263,7 +263,7 @@ Status Sorter::put_out_in_turn() {
 }
 
 // state: the component's end, as the worker before this one has left it; empty for the first one.
-Status Sorter::append_share(LfsIndex lfs, PositionRange share, std::string& state, component::Tail& tail) {
+Status Sorter::append_share(LfsIndex lfs, Range share, std::string& state, component::Tail& tail) {
   if (worker_.rank() > 0) {
     PIF_TRY_VALUE(const auto before, unpack_tails(state, worker_.rank() - 1, 1));
     if (before[0].rows != output_.layout().rows(lfs, share.begin))

@@ -1,8 +1,7 @@
 #include "columns.h"
 
-#include <algorithm>
-
 #include "pif/tool/parallel.h"
+#include "pif/tool/parts.h"
 
 namespace pif::transpose {
 namespace {
@@ -16,12 +15,12 @@ constexpr std::uint64_t kTilesAtLeast = 4;  // side by side, for a thread
 void transpose_columns(unsigned threads, matrix::ConstRows in, std::uint64_t rows, std::span<std::byte* const> places,
                        matrix::Element element) {
   const std::uint64_t unit = kTilesAtLeast * matrix::tile_elements(element);
-  const std::uint64_t parts = std::clamp<std::uint64_t>(places.size() / unit, 1, threads);
-  tool::for_each_part(threads, parts, [&](std::uint64_t i) {
-    const std::uint64_t begin = places.size() / parts * i / unit * unit;
-    const std::uint64_t end = i + 1 == parts ? places.size() : places.size() / parts * (i + 1) / unit * unit;
-    const matrix::ConstRows from{in.base + element.bytes_of(begin), in.pitch};
-    matrix::transpose(from, rows, end - begin, matrix::RowPlaces{places.subspan(begin, end - begin), 0}, element);
+  const tool::Parts parts({0, places.size()}, {.most = threads, .unit = unit});
+  tool::for_each_part(threads, parts.size(), [&](std::uint64_t i) {
+    const Range part = parts[i];
+    const matrix::ConstRows from{in.base + element.bytes_of(part.begin), in.pitch};
+    const matrix::RowPlaces to{places.subspan(part.begin, part.size()), 0};
+    matrix::transpose(from, rows, part.size(), to, element);
   });
 }
 

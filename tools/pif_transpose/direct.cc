@@ -7,6 +7,7 @@
 
 #include "columns.h"
 #include "pif/tool/channel.h"
+#include "pif/tool/parts.h"
 #include "row_source.h"
 #include "woven_rows.h"
 
@@ -127,11 +128,10 @@ void Direct::make_sources() {
   const Range rows = rows_here(input_, plan_.shape.rows);
   const std::uint64_t tile = matrix::tile_elements(plan_.shape.element);
   const std::uint64_t most = share_memory_ ? worker_.threads() : 1;
-  const std::uint64_t parts = std::clamp<std::uint64_t>(rows.size() / tile, 1, most);
-  for (std::uint64_t i = 0; i < parts; ++i) {
-    const auto begin_of = [&](std::uint64_t part) { return rows.begin + rows.size() / parts * part / tile * tile; };
-    rows_read_.push_back(
-        std::make_unique<RowSource>(input_, Range{begin_of(i), i + 1 == parts ? rows.end : begin_of(i + 1)}));
+  const tool::Parts parts({0, rows.size()}, {.most = most, .unit = tile});  // pieces begin with the first row
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Range part = parts[i];
+    rows_read_.push_back(std::make_unique<RowSource>(input_, Range{rows.begin + part.begin, rows.begin + part.end}));
   }
 }
 

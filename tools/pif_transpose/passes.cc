@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pif/tool/parts.h"
+
 namespace pif::transpose {
 namespace {
 
@@ -32,10 +34,9 @@ void Passes::number_rows() {
 
 // Consecutive rows, as tasks: what they touch may have to come from a disk.
 Status Passes::for_parts(std::uint64_t rows, const std::function<Status(Range)>& f) {
-  const std::uint64_t most = std::min<std::uint64_t>(worker_.threads(), rows);
-  const std::uint64_t parts =
-      std::clamp<std::uint64_t>(rows * plan_.row_bytes() / kPartBytes, 1, std::max<std::uint64_t>(most, 1));
-  return worker_.run_tasks(parts, [&](std::size_t i) { return f({rows * i / parts, rows * (i + 1) / parts}); });
+  const std::uint64_t least = (kPartBytes - 1) / plan_.row_bytes() + 1;
+  const tool::Parts parts({0, rows}, {.most = worker_.threads(), .least = least});
+  return worker_.run_tasks(parts.size(), [&](std::size_t i) { return f(parts[i]); });
 }
 
 Status Passes::load() {

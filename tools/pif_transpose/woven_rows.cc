@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "pif/parity/period.h"
+#include "pif/tool/parts.h"
 
 namespace pif::transpose {
 namespace {
@@ -48,15 +49,10 @@ Status WovenRows::write(const Stripe& stripe) {
   const Range rows = output_.layout().rows(output_.index(), stripe.records);
   const Format& format = output_.format();
   const std::uint64_t unit = std::max<std::uint64_t>(component::chunk_bytes_for(format) / format.record_length, 1);
-  const std::uint64_t most = std::clamp<std::uint64_t>(kWovenBytesMax / weave_.row_room(), 1, worker_.threads());
-  const std::uint64_t parts = std::clamp<std::uint64_t>(rows.size() / unit, 1, most);
-  const auto begin_of = [&](std::uint64_t part) {
-    if (part == parts) return rows.end;
-    return std::max(rows.begin, (rows.begin + rows.size() / parts * part) / unit * unit);
-  };
-  return worker_.run_tasks(parts, [&](std::size_t i) {
-    return write_part({begin_of(i), begin_of(i + 1)}, begin_of(i) - rows.begin);
-  });
+  const std::uint64_t most = std::min<std::uint64_t>(kWovenBytesMax / weave_.row_room(), worker_.threads());
+  const tool::Parts parts(rows, {.most = most, .unit = unit});
+  return worker_.run_tasks(parts.size(),
+                           [&](std::size_t i) { return write_part(parts[i], parts[i].begin - rows.begin); });
 }
 
 // slot: of the first row. What is woven is still in the cache when it is written.

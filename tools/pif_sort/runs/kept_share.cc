@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pif/tool/parts.h"
+
 namespace pif::sort {
 namespace {
 
@@ -10,25 +12,21 @@ constexpr std::uint64_t kPartRecords = 4096;  // fewer are not worth a thread
 }  // namespace
 
 Result<std::vector<Pick>> find_share(tool::Worker& worker, const KeyMaker& maker, const parity::Layout& layout,
-                                     std::span<const RunView> runs, PositionRange range, bool unique) {
-  const std::uint64_t records = range.end - range.begin;
-  const std::uint64_t parts = std::clamp<std::uint64_t>(records / kPartRecords, 1, worker.threads());
-  const auto begin_of = [&](std::size_t part) { return part == parts ? records : records / parts * part; };
-  std::vector<Pick> picks(records);
-  std::vector<std::size_t> found(parts);
-  PIF_TRY(worker.run_tasks(parts, [&](std::size_t part) -> Status {
-    ShareWalk walk(maker, layout, runs, range.begin + begin_of(part), range.begin + begin_of(part + 1), unique);
-    Pick* const first = picks.data() + begin_of(part);
+                                     std::span<const RunView> runs, Range range, bool unique) {
+  const tool::Parts parts(range, {.most = worker.threads(), .least = kPartRecords});
+  std::vector<Pick> picks(range.size());
+  const auto picks_of = [&](std::size_t i) { return std::span(picks).subspan(parts[i].begin - range.begin); };
+  std::vector<std::size_t> found(parts.size());
+  PIF_TRY(worker.run_tasks(parts.size(), [&](std::size_t i) -> Status {
+    ShareWalk walk(maker, layout, runs, parts[i].begin, parts[i].end, unique);
+    Pick* const first = picks_of(i).data();
     Pick* next = first;
     while (const auto pick = walk.next()) *next++ = *pick;
-    found[part] = static_cast<std::size_t>(next - first);
+    found[i] = static_cast<std::size_t>(next - first);
     return {};
   }));
   auto end = picks.begin();
-  for (std::size_t part = 0; part < parts; ++part) {
-    const auto first = picks.begin() + static_cast<std::ptrdiff_t>(begin_of(part));
-    end = std::move(first, first + static_cast<std::ptrdiff_t>(found[part]), end);
-  }
+  for (std::size_t i = 0; i < parts.size(); ++i) end = std::ranges::move(picks_of(i).first(found[i]), end).out;
   picks.erase(end, picks.end());
   return picks;
 }

@@ -12,6 +12,6 @@ namespace pif::sort {
 // runs: of all workers; layout: of the input.
 [[nodiscard]] Result<std::vector<Pick>> find_share(tool::Worker& worker, const KeyMaker& maker,
                                                    const parity::Layout& layout, std::span<const RunView> runs,
-                                                   PositionRange range, bool unique);
+                                                   Range range, bool unique);
 
 }  // namespace pif::sort

@@ -5,6 +5,7 @@
 
 #include "pif/base/assert.h"
 #include "pif/tool/parallel.h"
+#include "pif/tool/parts.h"
 #include "runs/tails.h"
 
 namespace pif::sort {
@@ -17,12 +18,11 @@ constexpr std::size_t kPartRows = 1024;  // fewer are not worth a thread
 
 Bytes record_of(std::span<const RunView> runs, Pick pick) { return runs[pick.run].record(pick.index); }
 
-// f(from, to) for parts of [0, count), on so many threads.
+// f(part) for parts of [0, count), on so many threads.
 template <typename F>
 void in_parts(unsigned threads, std::size_t count, const F& f) {
-  const std::size_t parts = std::clamp<std::size_t>(count / kPartRows, 1, threads);
-  tool::for_each_part(threads, parts,
-                      [&](std::size_t i) { f(count / parts * i, i + 1 == parts ? count : count / parts * (i + 1)); });
+  const tool::Parts parts({0, count}, {.most = threads, .least = kPartRows});
+  tool::for_each_part(threads, parts.size(), [&](std::size_t i) { f(parts[i]); });
 }
 
 }  // namespace
@@ -133,9 +133,9 @@ Status Appender::append(std::uint64_t first, std::span<const Pick> picks, std::s
   while (row_ < end) {
     records.resize(std::min<std::uint64_t>(end - row_, kAppendRows));
     const auto pick_of = [&](std::size_t i) { return picks[layout_.record_at({lfs_, row_ + i}) - first]; };
-    in_parts(threads, records.size(), [&](std::size_t from, std::size_t to) {
-      for (std::size_t i = from; i < to; ++i) {
-        if (i + kAhead < to) runs[pick_of(i + kAhead).run].fetch_place(pick_of(i + kAhead).index);
+    in_parts(threads, records.size(), [&](Range part) {
+      for (std::size_t i = part.begin; i < part.end; ++i) {
+        if (i + kAhead < part.end) runs[pick_of(i + kAhead).run].fetch_place(pick_of(i + kAhead).index);
         records[i] = record_of(runs, pick_of(i));
       }
     });
@@ -158,9 +158,9 @@ Result<std::size_t> Appender::append_some(std::span<const Bytes> records, unsign
     ends.push_back(bytes += size);
   }
   bytes_.resize(bytes);
-  in_parts(threads, ends.size(), [&](std::size_t from, std::size_t to) {
-    for (std::size_t i = from; i < to; ++i) {
-      if (i + kAhead < to) fetch(records[i + kAhead]);
+  in_parts(threads, ends.size(), [&](Range part) {
+    for (std::size_t i = part.begin; i < part.end; ++i) {
+      if (i + kAhead < part.end) fetch(records[i + kAhead]);
       record_.copy(records[i], bytes_.data() + (ends[i] - lengths_[i]));
     }
   });

@@ -11,12 +11,6 @@
 
 namespace pif::sort {
 
-// What the workers put out, each its positions [begin, end).
-struct PositionRange {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
 // Bytes that a record has in the output: lines get the terminator that the last one may lack.
 class OutputRecord {
  public:

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "pif/base/assert.h"
+#include "pif/tool/parts.h"
 #include "runs/merge.h"
 
 namespace pif::sort {
@@ -266,13 +267,10 @@ LoadedParts::LoadedParts(tool::Worker& worker, tool::Input& input, const KeyMake
   const Format& format = input.format();
   const std::uint64_t unit =
       format.is_fixed() ? std::max<std::uint64_t>(component::chunk_bytes_for(format) / format.record_length, 1) : 1;
-  const std::uint64_t parts = std::clamp<std::uint64_t>(rows.size() / kPartRows, 1, worker.threads());
-  for (std::uint64_t i = 0, begin = 0; i < parts; ++i) {  // whole chunks, as far as rows begin with one
-    const std::uint64_t end = i + 1 == parts ? rows.size() : rows.size() / parts * (i + 1) / unit * unit;
-    if (begin == end) continue;
-    parts_.push_back(std::make_unique<Loaded>(input, maker, Range{rows.begin + begin, rows.begin + end},
-                                              elements.subspan(begin, end - begin), in_place));
-    begin = end;
+  const tool::Parts parts(rows, {.most = worker.threads(), .least = kPartRows, .unit = unit});  // whole chunks
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto its = elements.subspan(parts[i].begin - rows.begin, parts[i].size());
+    parts_.push_back(std::make_unique<Loaded>(input, maker, parts[i], its, in_place));
   }
 }
 

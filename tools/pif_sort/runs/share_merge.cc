@@ -4,6 +4,7 @@
 #include <future>
 
 #include "pif/tool/parallel.h"
+#include "pif/tool/parts.h"
 
 namespace pif::sort {
 namespace {
@@ -15,27 +16,23 @@ constexpr std::size_t kBatchBytesMin = 256u << 10;
 
 }  // namespace
 
-ShareMerge::Part::Part(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs,
-                       PositionRange range)
+ShareMerge::Part::Part(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs, Range range)
     : left(range),
       order(maker, layout),
       merge(runs, cut_at(runs, range.begin, order), cut_at(runs, range.end, order), order) {}
 
 ShareMerge::ShareMerge(tool::Worker& worker, const KeyMaker& maker, const tool::Input& input,
-                       const tool::Output& output, std::span<const RunView> runs, PositionRange share)
+                       const tool::Output& output, std::span<const RunView> runs, Range share)
     : worker_(worker), output_(output), runs_(runs) {
+  if (share.empty()) return;
   const std::uint64_t alignment = ParallelOutput::alignment(output.format(), output.layout());
-  const std::uint64_t records = share.end - share.begin;
-  const unsigned threads = worker.threads();
-  for (unsigned i = 0; i < threads; ++i) {
-    const auto begins = [&](unsigned part) { return share.begin + records / threads * part / alignment * alignment; };
-    const PositionRange range{begins(i), i + 1 == threads ? share.end : begins(i + 1)};
-    if (range.begin < range.end) parts_.push_back(std::make_unique<Part>(maker, input.layout(), runs_, range));
-  }
-  const std::size_t bytes = std::max(kMadeBytes / 2 / std::max<std::size_t>(parts_.size(), 1), kBatchBytesMin);
+  const tool::Parts parts(share, {.most = worker.threads(), .unit = alignment});
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts_.push_back(std::make_unique<Part>(maker, input.layout(), runs_, parts[i]));
+  const std::size_t bytes = std::max(kMadeBytes / 2 / parts_.size(), kBatchBytesMin);
   const std::size_t room = std::max<std::size_t>(1, bytes / (output.format().record_length + sizeof(Pick)));
   for (const auto& part : parts_) {
-    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(room, part->left.end - part->left.begin));
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(room, part->left.size()));
     for (OutputBatch& batch : part->batches) batch.make_room(most, output.format().record_length);
   }
 }

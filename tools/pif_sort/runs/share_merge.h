@@ -17,15 +17,15 @@ class ShareMerge {
   // runs: of all workers. share begins and ends at multiples of ParallelOutput::alignment(), or with the file. All
   // outlive it.
   ShareMerge(tool::Worker& worker, const KeyMaker& maker, const tool::Input& input, const tool::Output& output,
-             std::span<const RunView> runs, PositionRange share);
+             std::span<const RunView> runs, Range share);
   // All of the share. written(records): so many more are; on this thread.
   [[nodiscard]] Status write(ParallelOutput& out, const std::function<void(std::uint64_t records)>& written);
 
  private:
   // What one thread does.
   struct Part {
-    Part(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs, PositionRange range);
-    PositionRange left;
+    Part(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs, Range range);
+    Range left;
     Order order;
     Merger merge;
     std::array<OutputBatch, 2> batches;  // one is written while the other one is made
