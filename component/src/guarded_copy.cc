@@ -7,6 +7,7 @@
 
 #include "copy_piece.h"
 #include "pif/base/assert.h"
+#include "pif/component/bus_error.h"
 
 namespace pif::component {
 namespace {
@@ -23,30 +24,11 @@ __attribute__((tls_model("initial-exec"))) thread_local std::atomic<Guard*> guar
 
 struct sigaction action_before {};  // written once, before the handler is there
 
-// Whether a thread's own instruction raised it: it would happen again. Others were sent, or tell of bad memory.
-bool is_fault(const siginfo_t& info) { return info.si_code > 0 && info.si_code != BUS_MCEERR_AO; }
-
-// Only calls that a handler may make.
-void pass_on(int signal, siginfo_t* info, void* context) {
-  const bool is_default = action_before.sa_handler == SIG_DFL;
-  const bool is_ignored = action_before.sa_handler == SIG_IGN;
-  if (!is_default && !is_ignored) {
-    if ((action_before.sa_flags & SA_SIGINFO) != 0) return action_before.sa_sigaction(signal, info, context);
-    return action_before.sa_handler(signal);
-  }
-  if (is_ignored && !is_fault(*info)) return;
-  // The kernel ends a process that ignores a fault, too.
-  struct sigaction end {};
-  end.sa_handler = SIG_DFL;
-  (void)::sigaction(signal, &end, nullptr);
-  if (!is_fault(*info)) (void)::raise(signal);
-}
-
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   Guard* guard = guard_now.load(std::memory_order_relaxed);
   const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (guard != nullptr && is_fault(*info) && at >= guard->begin && at < guard->end) siglongjmp(guard->back, 1);
-  pass_on(signal, info, context);
+  pass_on(action_before, signal, info, context);
 }
 
 bool install() {

@@ -114,6 +114,20 @@ TEST_CASE("so it is on any thread, in a scratch file that is written, and with o
   CHECK(contains(ended.said, " ends before byte 4096, "));
 }
 
+TEST_CASE("a signal that somebody sent is ignored where it was, and lost pages are told of after it") {
+  const UniqueFd fd = file();
+  const Ended ended = run([&] {
+    ::signal(SIGBUS, SIG_IGN);
+    end_process_at_lost_pages("a-tool");
+    const auto mapping = must(Mapping::make(fd.get(), kPage * kPages, false));
+    ::kill(::getpid(), SIGBUS);
+    cut(fd, 2);
+    touch(mapping->bytes(), 3 * kPage);
+  });
+  INFO(ended.said);
+  CHECK(ended.by_tool());
+}
+
 TEST_CASE("a fault elsewhere, or a signal that somebody sent, ends the process as it ever did") {
   const UniqueFd fd = file();
   for (const bool sent : {false, true}) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "pif/base/assert.h"
+#include "pif/component/bus_error.h"
 #include "pif/tool/exit_code.h"
 
 namespace pif::tool {
@@ -51,9 +52,6 @@ class Line {
   std::size_t used_ = 0;
 };
 
-// Whether a thread's own instruction raised it. Others were sent, or tell of bad memory that nobody has touched.
-bool is_fault(const siginfo_t& info) { return info.si_code > 0 && info.si_code != BUS_MCEERR_AO; }
-
 }  // namespace
 
 // All mappings of the process, and its handler of their faults.
@@ -90,11 +88,9 @@ class LostPages {
   };
 
   // Only calls that a handler may make.
-  static void on_bus_error(int signal, siginfo_t* info, void*) {
-    const auto* const at = static_cast<const std::byte*>(info->si_addr);
-    if (is_fault(*info)) end_if_mapped(at);
-    (void)::sigaction(signal, &before_, nullptr);  // the fault comes again, and goes there
-    if (!is_fault(*info)) (void)::raise(signal);
+  static void on_bus_error(int signal, siginfo_t* info, void* context) {
+    if (component::is_fault(*info)) end_if_mapped(static_cast<const std::byte*>(info->si_addr));
+    component::pass_on(before_, signal, info, context);
   }
   static void end_if_mapped(const std::byte* at) {
     const Held held;
