@@ -106,6 +106,12 @@ struct Block {
 };
 
 bool is_merges(std::uint32_t channel) { return channel % 2 == 1; }
+bool is_root(std::uint32_t channel) { return channel == 1; }
+constexpr std::uint32_t kEndChannel = 15;  // of the result, behind two for each of the tree's 7 nodes
+struct ResultEnd {
+  std::uint64_t records = 0;
+  static auto members(auto& self) { return std::tie(self.records); }
+};
 bool is_subfiles(std::uint32_t channel) { return channel > 0 && channel % 2 == 0; }
 
 // change(T&, body) of the words of a merge that are a T, or become something else by it.
@@ -135,6 +141,28 @@ net::Buffer first_of(const net::Buffer& body, std::size_t bytes) {
   return net::Buffer::copy_of(body.span().first(bytes));
 }
 
+// Numbers of records of the root's become a part of a token, with the same body.
+Change early_part() {
+  return sim::on_channels<Batched::Word>(is_root, [](Batched::Word& word, net::Buffer&) {
+    if (!std::holds_alternative<Batched::Place>(word)) return false;
+    word = MoreOfToken();
+    return true;
+  });
+}
+// A T of the root's words becomes an end of the result; the number is even right.
+template <typename Word, typename T>
+Change early_end() {
+  return [](job::Mail& mail, net::Buffer& body) {
+    if (!mail.has_item() || !is_root(mail.item().channel())) return false;
+    const auto word = tool::unpack_head<Word>(mail.item().head());
+    if (!word || !std::holds_alternative<T>(*word)) return false;
+    mail.mutable_item()->set_channel(kEndChannel);
+    mail.mutable_item()->set_head(tool::pack_head(ResultEnd{400}));
+    body = net::Buffer();
+    return true;
+  };
+}
+
 struct Lie {
   const char* what;
   Way way;
@@ -145,6 +173,7 @@ constexpr std::uint64_t kFar = std::uint64_t{1} << 62;
 const Way kToken = {.merge = MergeKind::kToken};
 const Way kTokenByMessage = {.merge = MergeKind::kPipelined, .apart = true, .source = "/lines"};
 const Way kUniqueToken = {.merge = MergeKind::kToken, .unique = true};
+const Way kUniqueFigure = {.merge = MergeKind::kToken, .token_batch = 0, .unique = true};
 const Way kFigure = {.merge = MergeKind::kToken, .token_batch = 0};
 const Way kFarSplit = {.apart = true};
 
@@ -169,6 +198,12 @@ const std::vector<Lie> kLies = {
     {"a last key that is longer than the token", kUniqueToken, PIF_LIE(Batched::Token, f.last_bytes = UINT64_MAX)},
     {"a last key where none counts", kToken, PIF_LIE(Batched::Token, f.last_bytes = 8)},
     {"a part of a token that is empty", kToken, PIF_LIE(Batched::Token, (w = MoreOfToken(), body = net::Buffer()))},
+    {"a part of a token, and another worker sends the token", kToken, early_part()},
+    {"an end of the result before it is there", kUniqueToken, early_end<Batched::Word, Batched::Place>()},
+    {"an end of the result before it is there, in the figure", kUniqueFigure,
+     early_end<FigureMerge::Word, FigureMerge::Token>()},
+    {"an end of a merge before it is there, in the figure", kFigure,
+     PIF_LIE(FigureMerge::Token, (w = FigureMerge::End(), body = net::Buffer()))},
     {"a token with keys cut off", kToken, PIF_LIE(Batched::Token, body = first_of(body, body.size() - 1))},
     {"a token without keys", kToken, PIF_LIE(Batched::Token, body = net::Buffer())},
     {"numbers of records that are none", kToken, PIF_LIE(Batched::Place, f.first = kFar)},

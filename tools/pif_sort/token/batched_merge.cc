@@ -47,9 +47,7 @@ class BatchedMerge::Hop {
 BatchedMerge::BatchedMerge(tool::Talk& talk, std::uint32_t channel, Clock& clock, MergeShape shape, unsigned side,
                            std::uint32_t index, Part& part, Outlet& outlet)
     : Merge(clock, std::move(shape), side, index, part, outlet),
-      words_(talk, channel, {}, [this](const tool::Channel<Word>::Item& item) {
-        return std::visit([&](const auto& word) { return take(word, item.body.span()); }, item.head);
-      }) {}
+      words_(talk, channel, {}, [this](const tool::Channel<Word>::Item& item) { return take(item); }) {}
 
 Status BatchedMerge::start() {
   if (own().records == 0 || other().records == 0) {
@@ -57,6 +55,7 @@ Status BatchedMerge::start() {
     return own().records == 0 ? send_rest(other(), 0, 0) : send_rest(own(), 0, 0);
   }
   PIF_TRY_VALUE(const Block* const block, load(0));
+  next_token_ = own().ranks.size();
   return send_token(reader(other(), 0), {0, own().ranks[0], 0, 0, 0, 0, 0}, {}, block->keys.pack(0));
 }
 
@@ -79,15 +78,23 @@ Status BatchedMerge::send_rest(const SideShape& side, std::uint64_t first, std::
   return {};
 }
 
+Status BatchedMerge::take(const tool::Channel<Word>::Item& item) {
+  const auto body = item.body.span();
+  if (std::holds_alternative<MoreOfToken>(item.head)) return take_ahead(item.from, body);
+  if (const auto* const token = std::get_if<Token>(&item.head)) return take(*token, whole_body(item.from, body));
+  if (has_sent_ahead(item.from)) return does_not_fit("a part of a token without the rest");
+  if (const auto* const place = std::get_if<Place>(&item.head)) return take(*place, body);
+  return take(std::get<Rest>(item.head), body);
+}
+
 // Every block gets the token once, in their order.
-Status BatchedMerge::take(const Token& token, std::span<const std::byte> last_part) {
+Status BatchedMerge::take(const Token& token, std::vector<std::byte> body) {
   const bool over = shape_.unique && token.other_block == blocks(other());  // the other side
   const bool other_fits =
       over ? token.other_from == 0
            : token.other_block < blocks(other()) && token.holder == reader(other(), token.other_block);
   if (!is_own(token.block) || !can_load(token.block) || !other_fits || arrived_ || rest_)
     return does_not_fit("a token");
-  const auto body = whole_body(last_part);
   const std::string_view all(reinterpret_cast<const char*>(body.data()), body.size());
   const bool last_fits =
       token.last_bytes <= body.size() && (token.last_bytes == 0 || (shape_.unique && token.last_bytes >= kNumberBytes));
@@ -100,6 +107,7 @@ Status BatchedMerge::take(const Token& token, std::span<const std::byte> last_pa
   const bool counts_fit = token.taken == taken && token.dropped <= (shape_.unique ? taken : 0);
   if (!keys_fit || !counts_fit) return does_not_fit("a token's keys");
   ++counts_.hops;
+  next_token_ = token.block + own().ranks.size();
   arrived_ = Arrived{token, std::string(all.substr(0, token.last_bytes)), std::move(*keys)};
   return {};
 }

@@ -89,16 +89,20 @@ class BatchedMerge final : public Merge {
   [[nodiscard]] Status send_token(std::uint32_t rank, Token token, std::string_view last, net::Buffer keys);
   [[nodiscard]] Status start_unique();
   [[nodiscard]] Status send_rest(const SideShape& side, std::uint64_t first, std::uint64_t number);
-  [[nodiscard]] Status take(const Token& token, std::span<const std::byte> keys);
+  [[nodiscard]] Status take(const tool::Channel<Word>::Item& item);
+  [[nodiscard]] Status take(const Token& token, std::vector<std::byte> body);
   [[nodiscard]] Status take(const Place& place, std::span<const std::byte> distances);
   [[nodiscard]] Status take(const Rest& rest, std::span<const std::byte> nothing);
-  [[nodiscard]] Status take(const MoreOfToken&, std::span<const std::byte> part) { return take_ahead(part); }
   [[nodiscard]] Status ship_rest();
   [[nodiscard]] Status ship_numbered();
 
+  // With unique a token comes to every block but the one whose keys the first token carries.
+  bool may_be_over() const override { return next_token_ >= blocks(own()); }
+
   tool::Channel<Word> words_;
-  std::optional<Arrived> arrived_;  // waits for its block
-  std::deque<Numbered> numbered_;   // off the token's path: shipped when no token waits
+  std::optional<Arrived> arrived_;     // waits for its block
+  std::uint64_t next_token_ = index_;  // the first of the own blocks for which none has come
+  std::deque<Numbered> numbered_;      // off the token's path: shipped when no token waits
   std::optional<Following> rest_;
 };
 

@@ -57,13 +57,14 @@ Status FigureMerge::end_everywhere() {
 Status FigureMerge::take(const tool::Channel<Word>::Item& item) {
   const auto is_known = [this](std::uint32_t rank) { return reads(own(), rank) || reads(other(), rank); };
   if (!is_known(item.from) || over_ || arrived_) return does_not_fit("a word");
-  if (std::holds_alternative<MoreOfToken>(item.head)) return take_ahead(item.body.span());
+  if (std::holds_alternative<MoreOfToken>(item.head)) return take_ahead(item.from, item.body.span());
   const Token* const token = std::get_if<Token>(&item.head);
   if (token == nullptr) {
+    if (!may_be_over() || has_sent_ahead(item.from)) return does_not_fit("its end");
     over_ = true;
     return {};
   }
-  const auto body = whole_body(item.body.span());
+  const auto body = whole_body(item.from, item.body.span());
   const bool has_last = token->last_bytes > 0;
   const bool last_fits =
       token->last_bytes <= body.size() && (!has_last || (shape_.unique && token->last_bytes >= kNumberBytes));

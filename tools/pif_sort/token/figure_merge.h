@@ -52,6 +52,7 @@ class FigureMerge final : public Merge {
 
   // A token may come to a reader without records.
   bool is_done() const override { return over_ && Merge::is_done(); }
+  bool may_be_over() const override { return is_eof(); }  // each record is written when a token comes
 
   tool::Channel<Word> tokens_;
   std::optional<Arrived> arrived_;

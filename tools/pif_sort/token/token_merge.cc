@@ -36,16 +36,17 @@ net::Buffer Merge::body_of(std::string_view last, net::Buffer keys) {
 }
 
 // Keys of several records fit into one message: there is one long key at most, and the one of the last record.
-Status Merge::take_ahead(std::span<const std::byte> part) {
+Status Merge::take_ahead(std::uint32_t from, std::span<const std::byte> part) {
   const std::uint64_t most = kBodyBytesMax + 2 * std::min(shape_.key_bytes, kKeyBytesMax);
-  if (part.empty() || ahead_.size() + part.size() > most) return does_not_fit("a part of a token");
-  ahead_.insert(ahead_.end(), part.begin(), part.end());
+  std::vector<std::byte>& ahead = ahead_[from];
+  if (part.empty() || ahead.size() + part.size() > most) return does_not_fit("a part of a token");
+  ahead.insert(ahead.end(), part.begin(), part.end());
   return {};
 }
 
-std::vector<std::byte> Merge::whole_body(std::span<const std::byte> last_part) {
-  std::vector<std::byte> body = std::move(ahead_);
-  ahead_.clear();
+std::vector<std::byte> Merge::whole_body(std::uint32_t from, std::span<const std::byte> last_part) {
+  std::vector<std::byte> body;
+  if (auto ahead = ahead_.extract(from)) body = std::move(ahead.mapped());
   body.insert(body.end(), last_part.begin(), last_part.end());
   return body;
 }

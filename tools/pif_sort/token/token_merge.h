@@ -68,6 +68,8 @@ class Merge {
   [[nodiscard]] Result<bool> advance();
   // All records of this worker's part have been shipped, and nobody will ask it for anything.
   virtual bool is_done() const { return shipped_ == own_records_; }
+  // Whether all tokens have come that come to this worker before the merge is over: who calls it over before errs.
+  virtual bool may_be_over() const = 0;
   const MergeCounts& counts() const { return counts_; }
   // Records of the result, where records are dropped: at the worker that had the token last.
   std::optional<std::uint64_t> result() const { return result_; }
@@ -115,9 +117,12 @@ class Merge {
       PIF_TRY(more(net::Buffer::copy_of(rest.first(kBodyBytesMax))));
     return net::Buffer::copy_of(rest);
   }
-  // The other end of it. kInvalid: longer than a token's keys can be.
-  [[nodiscard]] Status take_ahead(std::span<const std::byte> part);
-  std::vector<std::byte> whole_body(std::span<const std::byte> last_part);
+  // The other end of it, for each sender: what one sends ahead is not taken for another one's. kInvalid: longer than a
+  // token's keys can be.
+  [[nodiscard]] Status take_ahead(std::uint32_t from, std::span<const std::byte> part);
+  std::vector<std::byte> whole_body(std::uint32_t from, std::span<const std::byte> last_part);
+  // Its token is to follow; no other word of that sender does.
+  bool has_sent_ahead(std::uint32_t from) const { return ahead_.contains(from); }
   // Whether keys with their numbers are of equal records; of none of them, if there was none before.
   static bool is_same(std::string_view last, std::string_view key) {
     return !last.empty() && last.substr(0, last.size() - kNumberBytes) == key.substr(0, key.size() - kNumberBytes);
@@ -151,7 +156,7 @@ class Merge {
   std::uint64_t own_records_ = 0;
   std::uint64_t shipped_ = 0;  // or dropped
   bool started_ = false;
-  std::vector<std::byte> ahead_;  // came before a token
+  std::map<std::uint32_t, std::vector<std::byte>> ahead_;  // what came before a token, by the sender's rank
 };
 
 }  // namespace pif::sort

@@ -221,8 +221,12 @@ MergeShape TokenSort::merge_shape(const TreeNode& at) const {
 void TokenSort::join_end(tool::Talk& talk) {
   const auto channel = static_cast<std::uint32_t>(2 * tree_.size() + 1);  // behind those of the merges
   end_.emplace(talk, channel, tool::ChannelOptions(), [this](const tool::Channel<ResultEnd>::Item& item) -> Status {
-    if (end_known_ || item.head.records > records_of(tree_[0])) return fail(Code::kInvalid, "an end of the output");
-    end_known_ = true;
+    const auto is_early = [](const Live& live) { return live.node == 0 && !live.merge->may_be_over(); };
+    if (item.head.records > records_of(tree_[0]) || std::any_of(live_.begin(), live_.end(), is_early))
+      return fail(Code::kInvalid, fmt::format("an end of the output, at {} records", item.head.records));
+    if (end_from_)
+      return fail(Code::kInvalid, fmt::format("an end of the output, which worker {} said before", *end_from_));
+    end_from_ = item.from;
     return out_->end(item.head.records);
   });
 }
