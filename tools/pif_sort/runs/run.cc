@@ -548,6 +548,14 @@ Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker&
   return runs;
 }
 
+Result<std::vector<std::uint64_t>> records_by_rank(const tool::Worker& worker, const tool::Input& input) {
+  PIF_TRY_VALUE(const auto ranks, worker.ranks_on(input));
+  std::vector<std::uint64_t> records(worker.width());
+  for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs)
+    records[ranks[lfs]] += input.layout().rows(lfs, input.file_length().records);
+  return records;
+}
+
 Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable) {
   PIF_TRY_VALUE(auto memories, team.share(own.memory));
   for (const tool::SharedMemory& memory : memories) memory.populate(0, memory.bytes().size());

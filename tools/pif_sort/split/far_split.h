@@ -1,5 +1,5 @@
 // The split merge between workers that share no memory (Dibble 1990 has none like it; for workers on one machine see
-// sorter.cc): every worker sends each other the piece of its runs that is of the other's share, merges the pieces of
+// near_split.h): every worker sends each other the piece of its runs that is of the other's share, merges the pieces of
 // its own, and sends the rows of the result to the workers on the output's LFSs. Every record travels twice at most.
 // Each of a worker's threads has a share of its own; what is said, the worker's own thread says.
 //
