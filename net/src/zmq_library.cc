@@ -10,14 +10,13 @@
 #include "cppzmq.h"
 #include "pif/base/assert.h"
 
-// NOLINTNEXTLINE: each is a member, looked up by its name, and called.
-#define PIF_ZMQ_FUNCTIONS(X)                                                                                     \
-  X(errno)                                                                                                       \
-  X(strerror)                                                                                                    \
-  X(ctx_new)                                                                                                     \
-  X(ctx_term) X(ctx_set) X(socket) X(close) X(bind) X(connect) X(getsockopt) X(setsockopt) X(msg_init)           \
-      X(msg_init_size) X(msg_init_data) X(msg_close) X(msg_send) X(msg_recv) X(msg_move) X(msg_copy) X(msg_data) \
-          X(msg_size) X(msg_more) X(msg_gets) X(z85_encode) X(z85_decode) X(curve_keypair)
+// Each is a member, looked up by its name, and called. NOLINTNEXTLINE: a list
+// clang-format off
+#define PIF_ZMQ_FUNCTIONS(X) \
+  X(errno) X(strerror) X(ctx_new) X(ctx_term) X(ctx_set) X(socket) X(close) X(bind) X(connect) X(getsockopt) \
+  X(setsockopt) X(msg_init) X(msg_init_size) X(msg_init_data) X(msg_close) X(msg_send) X(msg_recv) X(msg_move) \
+  X(msg_copy) X(msg_data) X(msg_size) X(msg_more) X(msg_gets) X(z85_encode) X(z85_decode) X(curve_keypair)
+// clang-format on
 
 namespace pif::net {
 namespace {
