@@ -171,9 +171,11 @@ Error FileState::removed_or(Error error) {
   if (renewed) return error;
   const Error& why = renewed.error();
   if (why.code == Code::kStaleFile) return why;
-  error.text +=
-      fmt::format("; or the file was removed, and the PIF Server, which would know, did not answer: {}", why.text);
-  return error;
+  return {
+      why.code,
+      fmt::format("{}; or the file was removed, and the PIF Server, which would know, did not answer: {}; try again",
+                  error.text, why.text),
+      why.node};
 }
 
 Result<bool> FileState::look_anew(Duration patience) {

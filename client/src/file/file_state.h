@@ -79,8 +79,9 @@ class FileState {
   }
   // What a kStaleNode of an LFS means: the LFS has fewer records than the server knew of. Either it has lost some, or
   // the file was removed since it was opened; LFSs forget removed files at a restart. Asks the server, for some seconds
-  // at most. Returns kStaleFile if the file is gone, else `error`. Other errors, and errors under a borrowed right,
-  // come back as they are.
+  // at most. Returns kStaleFile if the file is gone, `error` if it is there, the server's error if it does not answer:
+  // nobody should look for a loss that may be none. Other errors, and errors under a borrowed right, come back as they
+  // are.
   [[nodiscard]] Error removed_or(Error error);
   // Who grants and publishes ranges of appends in the view: LFS 0, or, where that is absent, its deputy. kUnavailable:
   // both are.
