@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "description.h"
 #include "files.h"
 #include "pif/base/limits.h"
 #include "pif/cluster/cluster.h"
@@ -22,14 +23,14 @@ namespace fs = std::filesystem;
 // One that is there but may not be looked at counts: opening it will say why it fails.
 bool has_description(const std::string& folder) {
   struct stat status {};
-  return ::stat((folder + "/pif.toml").c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
+  return ::stat(description_path(folder).c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 // One that a stranger put in the way (in /tmp, above a folder of his) is not asked what to connect to, or whom to stop.
 // His symbolic link to a good one is his.
 bool has_own_description(const std::string& folder) {
   struct stat status {};
-  if (::lstat((folder + "/pif.toml").c_str(), &status) != 0) return errno != ENOENT && errno != ENOTDIR;
+  if (::lstat(description_path(folder).c_str(), &status) != 0) return errno != ENOENT && errno != ENOTDIR;
   return (status.st_uid == ::geteuid() || status.st_uid == 0) && has_description(folder);
 }
 

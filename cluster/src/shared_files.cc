@@ -191,7 +191,7 @@ Result<Cluster> receive_host(const std::string& folder, const HostFiles& files) 
   PIF_TRY(check_same(folder, files));
   PIF_TRY(make_key_folders(folder));
   const std::string keys = key_folder(folder);
-  if (::access((cluster_key_path(folder)).c_str(), F_OK) == 0)
+  if (::access(cluster_key_path(folder).c_str(), F_OK) == 0)
     PIF_TRY(take_key_file(folder, files.cluster_key));
   else
     PIF_TRY(write_file(cluster_key_path(folder), files.cluster_key, kSecretMode, Existing::kReplace));

@@ -206,7 +206,7 @@ std::uint32_t Worker::node_id(std::uint32_t rank) const {
   return impl_->description.stands_for(static_cast<int>(rank));
 }
 bool Worker::shares_machine() const { return all_are_near(impl_->description); }
-unsigned Worker::Impl::cores() {
+unsigned Worker::Impl::usable_cores() {
   if (known_cores == 0) known_cores = world.has_threads ? machine::usable_cores() : 1;
   return known_cores;
 }
@@ -222,7 +222,8 @@ std::vector<std::uint32_t> Worker::cores() const {
 }
 unsigned Worker::threads() const {
   const unsigned asked = impl_->description.threads();
-  return std::min(share_of_threads(impl_->description, impl_->rank, asked != 0 ? asked : impl_->cores()), kThreadsMax);
+  return std::min(share_of_threads(impl_->description, impl_->rank, asked != 0 ? asked : impl_->usable_cores()),
+                  kThreadsMax);
 }
 std::future<Status> Worker::start(std::function<Status()> task) {
   const auto if_possible = std::launch::async | std::launch::deferred;

@@ -34,7 +34,7 @@ struct Worker::Impl {
   [[nodiscard]] Status end_outputs(job::WorkerEnd& end);
   [[nodiscard]] std::optional<LfsIndex> index_of(const access::FileParts& parts) const;
   // That the workers on this machine may use; 1 in a simulation. Looked up when first asked for. Any thread.
-  unsigned cores();
+  unsigned usable_cores();
 
   WorkerWorld world;
   net::Caller caller;
