@@ -73,6 +73,16 @@ def refused(fs, pattern):
     check(fs.processes() == [], f"a refused start leaves processes: {fs.processes()}")
 
 
+def up_without(fs, lfs, pattern):
+    """A start that says which LFS's folder is wrong; all others serve."""
+    fs.fails(3, pattern + ".*the others are up", "up", fs.folder)
+    up_ones = [node["name"] for node in fs.json("status")["nodes"] if node["state"] == "up"]
+    expected = [f"lfs{i}" for i in range(fs.count) if f"lfs{i}" != lfs]
+    check(up_ones == expected, f"up: {up_ones}")
+    check(len(fs.processes()) == fs.count, f"processes: {fs.processes()}")
+    fs.fails(3, pattern, "up", fs.folder)  # what runs already says so too
+
+
 def marks(fs, path):
     return [(mark["node"], mark["kind"]) for mark in fs.json("stat", path)["marks"]]
 
@@ -94,20 +104,40 @@ def check_directory(fs):
 def a_folder_that_is_missing_or_empty_is_named_and_nothing_is_made_in_its_place():
     with FileSystem(2) as fs:
         put(fs, "/a", rows("a"))
+        put(fs, "/elsewhere", rows("e"), "--nodes", "lfs0")
         down(fs)
         for name in ("server", "lfs1"):
+            pattern = f"/{name}/.* is missing: is the disk mounted"
             os.rename(part(fs, name), fs.local("away"))
-            refused(fs, f"/{name}/.* is missing: is the disk mounted")
+            refused(fs, pattern) if name == "server" else up_without(fs, name, pattern)
             check(not os.path.exists(part(fs, name)), "nothing is made where a disk should be")
             os.mkdir(part(fs, name), 0o700)
-            refused(fs, f"/{name}/.* is missing: is the disk mounted")
+            refused(fs, pattern) if name == "server" else up_without(fs, name, pattern)
             check(os.listdir(part(fs, name)) == [], f"an empty folder stays empty: {os.listdir(part(fs, name))}")
             doctor = fs.run("doctor")
             check(doctor.returncode == 1 and name.encode() in doctor.stdout, f"doctor: {doctor.stdout.decode()}")
             os.rmdir(part(fs, name))
             os.rename(fs.local("away"), part(fs, name))
+        check(fs.content("/elsewhere") == rows("e"), "files on other LFSs are served meanwhile")
         up(fs)
         check(fs.content("/a") == rows("a"), "it was never touched")
+        down(fs)
+        for name in ("lfs0", "lfs1"):
+            os.rename(part(fs, name), fs.local("away-" + name))
+        refused(fs, "lfs0/.*, .*lfs1/.* are missing")
+
+
+def a_file_with_parity_is_read_while_a_disk_is_not_mounted_and_the_disk_comes_back_by_itself():
+    with FileSystem(4, ("--bevy", "2")) as fs:
+        put(fs, "/a", rows("a"))
+        down(fs)
+        os.rename(part(fs, "lfs1"), fs.local("away"))
+        up_without(fs, "lfs1", "/lfs1/.* is missing: is the disk mounted")
+        fs.declare_lost("lfs1")
+        check(fs.content("/a") == rows("a"), "what is not there comes from parity")
+        os.rename(fs.local("away"), part(fs, "lfs1"))
+        fs.bring_back("lfs1")
+        check(fs.content("/a") == rows("a") and marks(fs, "/a") == [], "as if nothing had been")
 
 
 def a_folder_of_another_file_system_is_refused():
@@ -118,7 +148,9 @@ def a_folder_of_another_file_system_is_refused():
         for name in ("server", "lfs1"):
             os.rename(part(fs, name), fs.local("away"))
             shutil.copytree(part(other, name), part(fs, name))
-            refused(fs, "is the disk mounted|belongs to")
+            pattern = "is the disk mounted|belongs to|is the right disk mounted"
+            refused(fs, pattern) if name == "server" else up_without(fs, name, f"({pattern})")
+            down(fs)
             shutil.rmtree(part(fs, name))
             os.rename(fs.local("away"), part(fs, name))
         up(fs)
@@ -150,12 +182,13 @@ def a_catalogue_that_was_wiped_or_is_anothers_is_refused():
         down(fs)
         catalogue = os.path.join(part(fs, "lfs1"), "catalogue")
         os.rename(catalogue, fs.local("away"))
-        refused(fs, "lfs1/catalogue/data.mdb is missing")
+        up_without(fs, "lfs1", "lfs1/catalogue/data.mdb is missing")
         os.mkdir(catalogue)
-        refused(fs, "lfs1/catalogue/data.mdb is missing")
+        up_without(fs, "lfs1", "lfs1/catalogue/data.mdb is missing")
         os.rmdir(catalogue)
+        down(fs)
         shutil.copytree(os.path.join(part(fs, "lfs0"), "catalogue"), catalogue)
-        refused(fs, "catalogue of .*/lfs1 belongs to the root")
+        up_without(fs, "lfs1", "catalogue of .*/lfs1 belongs to the root")
         shutil.rmtree(catalogue)
         os.rename(fs.local("away"), catalogue)
         up(fs)
@@ -403,7 +436,7 @@ def a_dead_disk_is_replaced_while_the_others_serve():
         down(fs)
         os.rename(part(fs, "lfs1"), fs.local("new"))
         os.rename(fs.local("dead"), part(fs, "lfs1"))
-        refused(fs, "lfs1 is the root .*pif.toml says")
+        up_without(fs, "lfs1", "lfs1 is the root .*pif.toml says")
 
 
 def a_dead_disk_is_replaced_by_another_folder_while_nothing_runs():
@@ -411,7 +444,8 @@ def a_dead_disk_is_replaced_by_another_folder_while_nothing_runs():
         put(fs, "/a", rows("a"))
         down(fs)
         shutil.rmtree(part(fs, "lfs1"))
-        refused(fs, "pif node replace lfs1")
+        up_without(fs, "lfs1", "pif node replace lfs1")
+        down(fs)
         os.mkdir(fs.local("full"))
         with open(os.path.join(fs.local("full"), "thesis.txt"), "w") as file:
             file.write("precious")
@@ -566,6 +600,7 @@ if __name__ == "__main__":
         main(
             [
                 a_folder_that_is_missing_or_empty_is_named_and_nothing_is_made_in_its_place,
+                a_file_with_parity_is_read_while_a_disk_is_not_mounted_and_the_disk_comes_back_by_itself,
                 a_folder_of_another_file_system_is_refused,
                 roots_that_changed_places_are_refused_and_work_again_in_their_own,
                 a_catalogue_that_was_wiped_or_is_anothers_is_refused,

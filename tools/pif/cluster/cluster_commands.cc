@@ -129,6 +129,34 @@ Status print_up(const Program& program, const cluster::Cluster& cluster, std::si
   return print(text + fmt::format("export PIF={}\n", shell_word(cluster.folder)));
 }
 
+// Starts what is there, and waits until it serves. An LFS whose disk is not there, or that does not start, keeps the
+// others from nothing: files with parity are read without it.
+Status start_here(const cluster::Cluster& cluster, Startup& startup) {
+  PIF_TRY_VALUE(const std::vector<Daemon> daemons, daemons_with_roots(cluster));
+  PIF_TRY(startup.start_missing(daemons));
+  StartedLfss lfss;
+  for (const Daemon& daemon : daemons) {
+    if (daemon.name != "server") lfss[daemon.name] = startup.pid_of(daemon.name);
+  }
+  return await_up(cluster, startup, lfss);
+}
+
+// What asks for a person's decision must run for it to be taken.
+bool is_served(const Status& is_up) {
+  return is_up || is_up.error().code == Code::kStaleServer || is_up.error().code == Code::kStaleNode;
+}
+
+// All that keeps it from being up as a whole.
+Status whole(const cluster::Cluster& cluster, const Startup& startup, const Status& is_up) {
+  if (!is_served(is_up)) return is_up;
+  std::vector<Error> errors = startup.errors();
+  if (const Status roots = check_roots_there(cluster); !roots) errors.push_back(roots.error());
+  if (errors.empty()) return is_up;
+  if (is_up) errors.push_back({Code::kUnavailable, "the others are up", {}});
+  if (!is_up) errors.push_back(is_up.error());
+  return all_of(errors);
+}
+
 Outcome up(const Program& program, const ClusterCommandsOptions& options) {
   const auto begin = SteadyClock::now();
   PIF_TRY_VALUE(cluster::Cluster cluster, load_or_create(options));
@@ -136,16 +164,11 @@ Outcome up(const Program& program, const ClusterCommandsOptions& options) {
   PIF_TRY_VALUE(const UniqueFd alone,
                 lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline));  // what another may take
   PIF_TRY(make_ready(cluster));
-  PIF_TRY(check_roots_there(cluster));
   Startup startup;
-  PIF_TRY(startup.start_missing(daemons_of(cluster, program_folder())));
-  StartedLfss lfss;
-  for (const auto& lfs : cluster.lfss) lfss[lfs.name] = startup.pid_of(lfs.name);
-  const Status is_up = await_up(cluster, startup, lfss);
-  // What asks for a person's decision must run for it to be taken.
-  if (is_up || is_up.error().code == Code::kStaleServer || is_up.error().code == Code::kStaleNode) startup.keep();
-  PIF_TRY(is_up);
-  remember(program, cluster);
+  const Status is_up = start_here(cluster, startup);
+  if (is_served(is_up)) startup.keep();
+  if (is_served(is_up)) remember(program, cluster);
+  PIF_TRY(whole(cluster, startup, is_up));
   const std::chrono::duration<double> elapsed = SteadyClock::now() - begin;
   PIF_TRY(print_up(program, cluster, startup.started(), elapsed.count()));
   return ExitCode::kDone;

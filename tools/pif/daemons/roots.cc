@@ -41,6 +41,11 @@ Daemon init_of(const cluster::Cluster& cluster, Daemon daemon, bool replace) {
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
+// The file without which it does not start.
+std::string needed_by(const Daemon& daemon) {
+  return daemon.folder + (daemon.name == "server" ? "/directory/data.mdb" : "/lfs.toml");
+}
+
 }  // namespace
 
 Status make_ready(cluster::Cluster& cluster) {
@@ -68,23 +73,29 @@ Status make_own_roots(const cluster::Cluster& cluster) {
   return run_inits(cluster, inits);
 }
 
+bool has_root(const Daemon& daemon) { return is_there(needed_by(daemon)); }
+
 Status check_roots_there(const cluster::Cluster& cluster) {
   std::vector<std::string> missing, ways_out;
-  const std::string path = cluster.server_folder() + "/directory/data.mdb";
-  if (cluster.serves_here() && !is_there(path)) {
-    missing.push_back(path);
-    ways_out.push_back("a backup of " + cluster.server_folder());
-  }
-  for (const auto& lfs : cluster.lfss) {
-    const std::string identity = lfs.root + "/lfs.toml";
-    if (!cluster.is_here(lfs) || is_there(identity)) continue;
-    missing.push_back(identity);
-    ways_out.push_back("pif node replace " + lfs.name);
+  for (const Daemon& daemon : daemons_of(cluster, program_folder())) {
+    if (has_root(daemon)) continue;
+    missing.push_back(needed_by(daemon));
+    ways_out.push_back(daemon.name == "server" ? "a backup of " + daemon.folder : "pif node replace " + daemon.name);
   }
   if (missing.empty()) return {};
   return fail(Code::kNotFound,
               fmt::format("{} {} missing: is the disk mounted? If it is lost: {}", fmt::join(missing, ", "),
                           missing.size() == 1 ? "is" : "are", fmt::join(ways_out, ", ")));
+}
+
+Result<std::vector<Daemon>> daemons_with_roots(const cluster::Cluster& cluster) {
+  std::vector<Daemon> daemons = daemons_of(cluster, program_folder());
+  const std::size_t all = daemons.size();
+  std::erase_if(daemons, [](const Daemon& daemon) { return !has_root(daemon); });
+  const bool has_server = !daemons.empty() && daemons.front().name == "server";
+  const bool is_useless = cluster.serves_here() ? !has_server || daemons.size() == 1 : daemons.empty();
+  if (daemons.size() < all && is_useless) PIF_TRY(check_roots_there(cluster));
+  return daemons;
 }
 
 Status make_missing_root(const cluster::Cluster& cluster, const std::string& lfs) {

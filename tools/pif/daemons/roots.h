@@ -1,6 +1,9 @@
 // The folders that pif.toml names: made once, and never again unless a person says so.
 #pragma once
 
+#include <vector>
+
+#include "daemons/daemons.h"
 #include "pif/cluster/cluster.h"
 
 namespace pif::cli {
@@ -16,6 +19,11 @@ namespace pif::cli {
 [[nodiscard]] Status make_missing_root(const cluster::Cluster& cluster, const std::string& lfs);
 // kNotFound, naming each folder that should be on this host and is not.
 [[nodiscard]] Status check_roots_there(const cluster::Cluster& cluster);
+// Whether the daemon's folder has what it needs: else its disk is not mounted, or lost, and nothing may be made there.
+bool has_root(const Daemon& daemon);
+// This host's daemons whose folders are there: the others can serve meanwhile. kNotFound, as above, where that is
+// nothing: the server's folder is missing, or those of all LFSs.
+[[nodiscard]] Result<std::vector<Daemon>> daemons_with_roots(const cluster::Cluster& cluster);
 // An empty root for one LFS, whose uuid in pif.toml is new.
 [[nodiscard]] Status make_root_anew(const cluster::Cluster& cluster, const std::string& name);
 

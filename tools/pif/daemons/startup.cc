@@ -62,34 +62,45 @@ Status Startup::start_missing(const std::vector<Daemon>& daemons) {
   return {};
 }
 
-Status Startup::ended(const Child& child) {
+Error Startup::ended(const Child& child) {
   const std::string line = last_log_line(child.daemon);
-  return fail(Code::kUnavailable, fmt::format("{} did not start: {} (log: {})", child.daemon.name,
-                                              line.empty() ? "it said nothing" : line, child.daemon.log()));
+  return {Code::kUnavailable,
+          fmt::format("{} did not start: {} (log: {})", child.daemon.name, line.empty() ? "it said nothing" : line,
+                      child.daemon.log()),
+          {}};
 }
 
 Status Startup::check_alive() {
   for (auto& child : children_) {
     if (child.pid == 0 || ::waitpid(child.pid, nullptr, WNOHANG) == 0) continue;
     child.pid = 0;
-    return ended(child);
+    if (child.daemon.name == "server") return fail(ended(child));
+    failed_.emplace(child.daemon.name, ended(child));
   }
   return {};
 }
 
+void Startup::note_failed(const std::string& name, Error why) { failed_.emplace(name, std::move(why)); }
+
+std::vector<Error> Startup::errors() const {
+  std::vector<Error> out;
+  for (const auto& [name, why] : failed_) out.push_back(why);
+  return out;
+}
+
 Status Startup::await_ready(const ReadyListener& listener, SteadyClock::time_point deadline) {
-  std::set<pid_t> waited;
-  for (const auto& child : children_) waited.insert(child.pid);
-  while (!waited.empty()) {
-    for (const pid_t pid : listener.wait(kReadyPoll)) waited.erase(pid);
-    if (waited.empty()) break;
+  std::set<pid_t> ready;
+  const auto is_waited = [&](const Child& child) { return child.pid != 0 && ready.count(child.pid) == 0; };
+  while (true) {
+    const auto slow = std::find_if(children_.begin(), children_.end(), is_waited);
+    if (slow == children_.end()) break;
+    if (SteadyClock::now() >= deadline)
+      return fail(Code::kTimeout,
+                  fmt::format("{} does not serve yet; see its log {}", slow->daemon.name, slow->daemon.log()));
+    for (const pid_t pid : listener.wait(kReadyPoll)) ready.insert(pid);
     PIF_TRY(check_alive());
-    if (SteadyClock::now() < deadline) continue;
-    const auto slow = std::find_if(children_.begin(), children_.end(),
-                                   [&](const Child& child) { return waited.count(child.pid) != 0; });
-    return fail(Code::kTimeout,
-                fmt::format("{} does not serve yet; see its log {}", slow->daemon.name, slow->daemon.log()));
   }
+  if (!failed_.empty() && failed_.size() == children_.size()) return fail(failed_.begin()->second);
   return {};
 }
 
@@ -103,7 +114,7 @@ Status Startup::await_end(SteadyClock::time_point deadline) {
       std::this_thread::sleep_for(kStartPoll);
     }
     child.pid = 0;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return ended(child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return fail(ended(child));
   }
   return {};
 }
@@ -146,20 +157,35 @@ Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup, S
 
 Status await_up(const cluster::Cluster& cluster, Startup& startup, const StartedLfss& lfss) {
   const auto deadline = SteadyClock::now() + kSystemUpDeadline;
-  PIF_TRY_VALUE(Client client, await_server(cluster, startup, deadline));
+  StartedLfss awaited = lfss;
   std::vector<std::string> missing = {"the LFSs"};
+  PIF_TRY_VALUE(Client client, await_server(cluster, startup, deadline));
   while (true) {
-    const auto status = client.status(static_cast<std::uint32_t>(lfss.size()));
+    PIF_TRY(startup.check_alive());
+    for (const auto& [name, why] : startup.failed()) awaited.erase(name);
+    if (awaited.empty() && !lfss.empty()) return all_of(startup.errors());
+    const auto status = client.status(static_cast<std::uint32_t>(awaited.size()));
     if (status) PIF_TRY(check_server(*status));  // LFSs are up all the same
-    if (status) missing = missing_names(*status, lfss);
+    if (status) missing = missing_names(*status, awaited);
     if (missing.empty()) return {};
     if (status) PIF_TRY(check_nodes(*status));
-    PIF_TRY(startup.check_alive());
-    if (SteadyClock::now() >= deadline)
-      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}",
-                                              kSystemUpDeadline.count(), fmt::join(missing, ", "), cluster.folder));
+    if (SteadyClock::now() >= deadline) break;
     std::this_thread::sleep_for(kStartPoll);
   }
+  Error late{Code::kTimeout,
+             fmt::format("not up after {} s: {}; see their logs under {}", kSystemUpDeadline.count(),
+                         fmt::join(missing, ", "), cluster.folder),
+             {}};
+  if (missing.size() >= awaited.size()) return fail(std::move(late));
+  startup.note_failed(missing.front(), std::move(late));
+  return {};
+}
+
+Status all_of(const std::vector<Error>& errors) {
+  if (errors.empty()) return {};
+  Error all = errors.front();
+  for (std::size_t i = 1; i < errors.size(); ++i) all.text += "; " + errors[i].text;
+  return fail(std::move(all));
 }
 
 }  // namespace pif::cli

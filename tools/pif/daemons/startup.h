@@ -23,9 +23,14 @@ class Startup {
 
   // Starts those that nobody runs.
   [[nodiscard]] Status start_missing(const std::vector<Daemon>& daemons);
-  // kUnavailable if one has ended already: which, and why.
+  // kUnavailable if the server has ended already: why. An LFS that has ended is noted in failed().
   [[nodiscard]] Status check_alive();
-  // Waits until all that were started have said so to `listener`. kUnavailable: one has ended; kTimeout: one is silent.
+  // LFSs that were started and have ended, or are not up, each with why. The others go on without them.
+  const std::map<std::string, Error>& failed() const { return failed_; }
+  std::vector<Error> errors() const;  // of these
+  void note_failed(const std::string& name, Error why);
+  // Waits until all that were started have said so to `listener`, or failed. kUnavailable: the server has ended, or
+  // all have; kTimeout: one is silent.
   [[nodiscard]] Status await_ready(const ReadyListener& listener, std::chrono::steady_clock::time_point deadline);
   // Waits for all that were started to end by themselves: kUnavailable if one failed, or has not ended at the deadline.
   [[nodiscard]] Status await_end(std::chrono::steady_clock::time_point deadline);
@@ -39,22 +44,27 @@ class Startup {
     Daemon daemon;
     pid_t pid = 0;
   };
-  [[nodiscard]] static Status ended(const Child& child);
+  [[nodiscard]] static Error ended(const Child& child);
   void undo();
 
   std::string notify_;
   std::vector<Child> children_;
+  std::map<std::string, Error> failed_;
   bool kept_ = false;
 };
 
 // LFSs by name, each with the process that was started just now, or 0.
 using StartedLfss = std::map<std::string, pid_t>;
-// Waits until the server takes these for up. kStaleServer, kStaleNode: a person has to decide, waiting does not help;
-// kUnavailable: one that was started here has ended; kTimeout.
+// Waits until the server takes these for up, but for those in startup.failed(). kStaleServer, kStaleNode: a person has
+// to decide, waiting does not help; kUnavailable: the server, or all LFSs, were started here and have ended; kTimeout:
+// none is up. Where only some are late, that is noted in startup.failed().
 [[nodiscard]] Status await_up(const cluster::Cluster& cluster, Startup& startup, const StartedLfss& lfss);
 
 // Connects as soon as the server listens.
 [[nodiscard]] Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup,
                                           std::chrono::steady_clock::time_point deadline);
+
+// One error that says all of these, with the code of the first; none if there is none.
+[[nodiscard]] Status all_of(const std::vector<Error>& errors);
 
 }  // namespace pif::cli

@@ -36,7 +36,11 @@ Outcome host_up(const Program& program, const HostOptions& options) {
   PIF_TRY_VALUE(const Json answer, up_here(options.folder, options.known));
   if (program.common.json || !program.common.quiet)
     PIF_TRY(program.common.json ? print(answer) : print(text_of(answer)));
-  return answer.contains("behind") ? ExitCode::kNegative : ExitCode::kDone;
+  const Json failed = answer.value("failed", Json::array());
+  for (const Json& one : failed) {
+    if (!program.common.json) print_error(fmt::format("pif: {}\n", one_line(one.get<std::string>())));
+  }
+  return answer.contains("behind") || !failed.empty() ? ExitCode::kNegative : ExitCode::kDone;
 }
 
 Outcome host_down(const Program& program, const HostOptions& options) {

@@ -55,6 +55,25 @@ Status await_hosts(const cluster::Cluster& cluster, const std::vector<HostAnswer
   return await_up(cluster, elsewhere, hosts.lfss);
 }
 
+// A host that is up without one of its LFSs has failed, for whoever reads the answers.
+std::vector<HostAnswer> with_failures(const cluster::Cluster& cluster, const std::vector<HostAnswer>& answers) {
+  std::vector<HostAnswer> out;
+  for (const HostAnswer& answer : answers) {
+    const Json failed = answer.answer ? answer.answer->value("failed", Json::array()) : Json::array();
+    if (failed.empty()) {
+      out.push_back(answer);
+      continue;
+    }
+    const bool is_here = answer.host == cluster.own_host;
+    std::vector<Error> errors;
+    for (const Json& one : failed) errors.push_back({Code::kUnavailable, one.get<std::string>(), {}});
+    errors.front().text = fmt::format("{} ({}): {}", answer.host,
+                                      is_here ? "here" : cluster.find_host(answer.host)->address, errors.front().text);
+    out.push_back({answer.host, fail(all_of(errors).error())});
+  }
+  return out;
+}
+
 Status print_up_hosts(const Program& program, const cluster::Cluster& cluster, const StartedHosts& hosts,
                       double seconds) {
   if (program.common.json)
@@ -131,7 +150,7 @@ Outcome up_hosts(const Program& program, cluster::Cluster cluster, const HostsOp
   }
   const auto answers = SeveralHosts(cluster, shell).up();
   const StartedHosts hosts = started_in(answers);
-  const Status all = report_hosts(program, answers, "not up", again(cluster));
+  const Status all = report_hosts(program, with_failures(cluster, answers), "not up", again(cluster));
   remember(program, cluster);
   if (const Status up = await_hosts(cluster, answers, hosts); all && !up) return fail(up.error());
   PIF_TRY(all);

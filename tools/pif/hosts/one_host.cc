@@ -68,14 +68,17 @@ Result<Json> up_here(const std::string& folder, const KnownSystem& known) {
   PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kSystemUpDeadline));
   if (cluster.has_hosts()) PIF_TRY(cluster::check_ready(cluster));
   if (!cluster.has_hosts()) PIF_TRY(make_ready(cluster));
-  PIF_TRY(check_roots_there(cluster));
+  PIF_TRY_VALUE(std::vector<Daemon> daemons, daemons_with_roots(cluster));
   PIF_TRY_VALUE(const ReadyListener listener, ReadyListener::open());
   Startup startup(listener.address());
-  const std::vector<Daemon> daemons = daemons_of(cluster, program_folder());
   PIF_TRY(startup.start_missing(daemons));
   PIF_TRY(startup.await_ready(listener, std::chrono::steady_clock::now() + kSystemUpDeadline));
   startup.keep();
+  std::erase_if(daemons, [&](const Daemon& daemon) { return startup.failed().count(daemon.name) != 0; });
   answer["daemons"] = daemons_in(daemons, startup);
+  answer["failed"] = Json::array();
+  for (const Error& error : startup.errors()) answer["failed"].push_back(error.text);
+  if (const Status roots = check_roots_there(cluster); !roots) answer["failed"].push_back(roots.error().text);
   return answer;
 }
 

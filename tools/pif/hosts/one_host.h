@@ -19,9 +19,10 @@ struct KnownSystem {
 };
 
 // Starts what does not run, and waits until it serves: {"host", "edition", "version", "daemons": [{"name", "pid",
-// "started"}]}. A host whose pif.toml or key is older starts nothing and has "behind": true. Errors: kBusy: one is
-// newer here, or somebody else starts or stops; kInvalid: another file system, or one that is not ready; kNotFound: a
-// root is not there; kUnavailable: a daemon that ended.
+// "started"}], "failed": [texts]}. `failed`: LFSs whose roots are not there, or that have ended; the others run. A host
+// whose pif.toml or key is older starts nothing and has "behind": true. Errors: kBusy: one is newer here, or somebody
+// else starts or stops; kInvalid: another file system, or one that is not ready; kNotFound: the server's root, or all
+// LFSs', are not there; kUnavailable: the server, or all, have ended.
 [[nodiscard]] Result<Json> up_here(const std::string& folder, const KnownSystem& known);
 // {"host", "stopped": [names], "killed": [names]}.
 [[nodiscard]] Result<Json> down_here(const std::string& folder);

@@ -53,8 +53,9 @@ class EndSignals {
 // One of this host's daemons, and when it is to be started.
 struct Supervised {
   Daemon daemon;
-  pid_t pid = 0;           // 0: it does not run as our child
-  bool is_others = false;  // somebody else has started it
+  pid_t pid = 0;            // 0: it does not run as our child
+  bool is_others = false;   // somebody else has started it
+  bool is_missing = false;  // its disk is not there
   RunnerClock::time_point since{}, next{};
   std::chrono::seconds pause = kRestartFirst;
 };
@@ -76,7 +77,8 @@ Result<UniqueFd> lock_runner(const Daemon& runner) {
 
 void say(const std::string& text) { print_error(fmt::format("pif host run: {}\n", one_line(text))); }
 
-// Starts those whose time has come and that nobody else runs.
+// Starts those whose time has come and that nobody else runs. One whose disk is not there is looked for again: nothing
+// is made in its place.
 void start_due(std::vector<Supervised>& all, const std::string& notify) {
   const auto now = RunnerClock::now();
   for (Supervised& one : all) {
@@ -86,6 +88,8 @@ void start_due(std::vector<Supervised>& all, const std::string& notify) {
     const auto other = holder(one.daemon);
     one.is_others = other && *other;
     if (one.is_others) continue;
+    one.is_missing = !has_root(one.daemon);
+    if (one.is_missing) continue;
     const auto started = start(one.daemon, notify);
     if (started) one.pid = *started;
     if (!started) say(started.error().to_string());
@@ -126,7 +130,8 @@ Status run_here(const std::string& folder) {
   PIF_TRY_VALUE(const UniqueFd lock, lock_runner(runner_of(cluster, program_folder())));
   if (cluster.has_hosts()) PIF_TRY(cluster::check_ready(cluster));
   if (!cluster.has_hosts()) PIF_TRY(make_ready(cluster));
-  PIF_TRY(check_roots_there(cluster));
+  PIF_TRY(daemons_with_roots(cluster));
+  if (const Status roots = check_roots_there(cluster); !roots) say(roots.error().text);
   PIF_TRY_VALUE(const ReadyListener listener, ReadyListener::open());
   std::vector<Supervised> all;
   for (Daemon& daemon : daemons_of(cluster, program_folder())) all.push_back({std::move(daemon)});
@@ -135,11 +140,12 @@ Status run_here(const std::string& folder) {
     start_due(all, listener.address());
     for (const pid_t pid : listener.wait(kLookInterval)) serving.insert(pid);
     note_ended(all);
-    const bool are_up = std::all_of(
-        all.begin(), all.end(), [&](const Supervised& one) { return one.is_others || serving.count(one.pid) != 0; });
+    const auto is_up = [&](const Supervised& one) { return one.is_others || serving.count(one.pid) != 0; };
+    const bool are_up =
+        std::all_of(all.begin(), all.end(), [&](const Supervised& one) { return one.is_missing || is_up(one); });
     if (are_up && !std::exchange(has_said, true)) {
       cluster::notify_ready();
-      say(fmt::format("{} daemons of {} are up", all.size(), cluster.folder));
+      say(fmt::format("{} daemons of {} are up", std::count_if(all.begin(), all.end(), is_up), cluster.folder));
     }
   }
   return stop_all(all, owner);
