@@ -139,7 +139,7 @@ class Contents:
 
 def read_as_is(fs, path):
     """What a marked file gives; its error is one that says so."""
-    done = subprocess.run(fs.command("cat", path), env=fs.env, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = fs.run("cat", path)
     said = done.stderr.decode(errors="replace")
     check(done.returncode != 0 and "--stale" in said, f"{path} is marked: exit {done.returncode}: {said}")
 

@@ -193,10 +193,9 @@ class Cycles:
         self.replace(lfs)
         return self.unprotected_on(lfs)
 
-    def swapped(self, lfs):
-        other = self.rng.choice([f"lfs{i}" for i in range(self.fs.count) if f"lfs{i}" not in {lfs, *self.own_disks}])
-        if lfs in self.own_disks:
-            lfs = self.rng.choice([f"lfs{i}" for i in range(self.fs.count) if f"lfs{i}" not in {other, *self.own_disks}])
+    def swapped(self, _):
+        folders = [f"lfs{i}" for i in range(self.fs.count) if f"lfs{i}" not in self.own_disks]
+        lfs, other = self.rng.sample(folders, 2)
         self.down()
         self.swap(lfs, other)
         done = self.fs.run("up", self.fs.folder)

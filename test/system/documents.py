@@ -86,6 +86,10 @@ def options_of_help(text):
     return set(re.findall(r"^\s+(?:-\w,\s*)?(--[a-z][a-z0-9-]*)", listed, re.M))
 
 
+def has_page(name):
+    return os.path.exists(os.path.join(ROOT, f"docs/man/{name}.1"))
+
+
 def page(name):
     """The source of a manual page, of whatever page it refers to."""
     text = read(f"docs/man/{name}.1")

@@ -196,7 +196,7 @@ def manual_pages_have_the_options_of_help():
         found["lfs"] = options_of("pif-lfs")
         found["server"] |= options_of("pif-server")
         for name, options in found.items():
-            check(os.path.exists(os.path.join(documents.ROOT, f"docs/man/pif-{name}.1")), f"there is no page pif-{name}")
+            check(documents.has_page(f"pif-{name}"), f"there is no page pif-{name}")
             text = documents.page(f"pif-{name}")
             lacking = options - common - documents.options_of_page(text)
             check(not lacking, f"pif-{name} has {sorted(lacking)}, and its manual page does not tell of them")
