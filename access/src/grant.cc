@@ -16,7 +16,14 @@ constexpr std::int64_t kRenewAgainSeconds = 10;   // after somebody who did not 
 }  // namespace
 
 Grant::Grant(FileParts parts, Renew renew)
-    : parts_(std::move(parts)), renew_(std::move(renew)), renew_at_(parts_.capability_until - kRenewBeforeSeconds) {}
+    : parts_(std::move(parts)), renew_(std::move(renew)), renew_at_(parts_.capability_until - kRenewBeforeSeconds) {
+  look_who_is_absent();
+}
+
+void Grant::look_who_is_absent() {
+  has_absent_ = false;
+  for (LfsIndex lfs = 0; lfs < parts_.nodes.size(); ++lfs) has_absent_ = has_absent_ || parts_.is_absent(lfs);
+}
 
 void Grant::set_view(std::uint64_t view, std::span<const proto::NodeInfo> nodes) {
   PIF_ASSERT(!parts_.creating, view);
@@ -29,6 +36,7 @@ void Grant::set_view(std::uint64_t view, std::span<const proto::NodeInfo> nodes)
     known.set_view_state(now->view_state());
     *known.mutable_endpoints() = now->endpoints();
   }
+  look_who_is_absent();
 }
 
 Status Grant::renew() {

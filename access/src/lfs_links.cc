@@ -86,6 +86,7 @@ Status LfsLinks::finish_hello(const HelloKey& key, const std::string& name, net:
   link.passes_descriptors = via == net::Identity::Via::kUnix || via == net::Identity::Via::kSimulated;
   link.small_packets = link.passes_descriptors;
   link.generation = ++generation_;
+  note_there(key.first);
   (key.second ? bulk_links_ : links_)[key.first] = std::move(link);
   return {};
 }
@@ -111,6 +112,11 @@ Result<const Link*> LfsLinks::connect(const proto::NodeInfo& node, bool bulk) {
     return fail(Code::kUnavailable, "the connection was lost at once", node.name());  // else there would be a link
   if (hello.is_stranger && !bulk && hello.route == net::Route::kAuto && !endpoints_of(node).tcp().empty()) {
     PIF_TRY(start_hello(node, bulk, hello.second, net::Route::kTcp));
+    return nullptr;
+  }
+  const bool is_refused = ended.error().code == Code::kBadCapability;
+  if (is_refused && !hello.second && renew_credential_ && renew_credential_()) {
+    PIF_TRY(start_hello(node, bulk, true, hello.route));
     return nullptr;
   }
   if (bulk || !may_move(node) || !(hello.is_stranger || is_lost(ended.error().code)))

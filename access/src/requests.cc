@@ -16,13 +16,6 @@ namespace {
 constexpr unsigned kAttemptsMax = 3;
 constexpr Duration kRetryPause = std::chrono::milliseconds(5);
 
-// As the server said when the file was opened (NodeInfo.state).
-bool is_down(const proto::NodeInfo& node) {
-  constexpr std::uint32_t kDown = 3;
-  constexpr std::uint32_t kStale = 5;
-  return node.state() == kDown || node.state() == kStale;
-}
-
 }  // namespace
 
 Requests::Requests(LfsLinks& links, Grant& grant) : links_(links), grant_(grant) { links_.add(*this); }
@@ -69,15 +62,20 @@ BulkRequest Requests::take_first(std::deque<BulkRequest>& queue) {
   return request;
 }
 
-// The first of the queue cannot be sent.
+// The first of the queue cannot be sent. Whether that is a failure of its LFS, its caller notes.
 Status Requests::refuse_first(std::deque<BulkRequest>& queue, Error error) {
   const BulkRequest request = take_first(queue);
   bytes_ -= request.bytes;
-  const bool was_tried = !grant_.parts().is_absent(request.lfs);
-  if (was_tried && is_lost(error.code)) links_.note_away(grant_.parts().nodes[request.lfs].id());
   PIF_ASSERT(request.refused != nullptr, request.lfs);
   ++refused_count_;
   return request.refused(std::move(error));
+}
+
+// Its LFS cannot be reached.
+Status Requests::cannot_reach(std::deque<BulkRequest>& queue, Error error) {
+  BulkRequest& first = queue.front();
+  if (is_lost(error.code)) links_.note_away(grant_.parts().nodes[first.lfs].id());
+  return first.refused ? refuse_first(queue, std::move(error)) : fail(std::move(error));
 }
 
 // Nothing: its LFS is asked.
@@ -87,8 +85,8 @@ std::optional<Error> Requests::why_not_asked(const BulkRequest& request) {
   const proto::NodeInfo& node = parts.nodes[request.lfs];
   if (parts.is_absent(request.lfs))
     return Error{Code::kUnavailable, fmt::format("it is {}", wire::view_state_name(node.view_state())), node.name()};
-  const bool is_said_to_be_away = is_down(node) && !links_.has(node.id());
-  if (!is_said_to_be_away && !links_.was_away(node.id())) return std::nullopt;
+  if (!links_.was_away(node.id())) return std::nullopt;
+  links_.note_passed_over();
   return Error{Code::kUnavailable, "it did not answer a moment ago", node.name()};
 }
 
@@ -101,8 +99,7 @@ Result<bool> Requests::start_first(std::deque<BulkRequest>& queue) {
   }
   auto reached = links_.link(node);
   if (!reached) {
-    if (!first.refused) return fail(std::move(reached.error()));
-    PIF_TRY(refuse_first(queue, std::move(reached.error())));
+    PIF_TRY(cannot_reach(queue, std::move(reached.error())));
     return true;
   }
   const Link* const found = *reached;
@@ -115,8 +112,7 @@ Result<bool> Requests::start_first(std::deque<BulkRequest>& queue) {
   if (first.in_order || first.bytes > kSmallBodyBytes) {
     auto reached_bulk = links_.link(node, true);
     if (!reached_bulk) {
-      if (!first.refused) return fail(std::move(reached_bulk.error()));
-      PIF_TRY(refuse_first(queue, std::move(reached_bulk.error())));
+      PIF_TRY(cannot_reach(queue, std::move(reached_bulk.error())));
       return true;
     }
     const Link* const bulk = *reached_bulk;
@@ -166,7 +162,10 @@ void Requests::release(const Running& running) {
 Status Requests::finish(Running& running, Result<net::Packet> reply, bool& again) {
   again = false;
   release(running);
-  if (reply) return running.request.take ? running.request.take(*reply) : Status();
+  if (reply) {
+    links_.note_there(running.node);
+    return running.request.take ? running.request.take(*reply) : Status();
+  }
   Error error = std::move(reply.error());
   const proto::NodeInfo& node = grant_.parts().nodes[running.request.lfs];
   const Time now = links_.clock().now();

@@ -16,7 +16,6 @@ struct Two {
     parts.nodes.resize(2);
     parts.nodes[0].set_id(1);
     parts.nodes[1].set_id(2);
-    parts.nodes[1].set_state(3);  // down
     parts.capability = "somebody's";
     return parts;
   }
@@ -44,6 +43,7 @@ struct Two {
 TEST_CASE("what a refused request adds is started at once, also for an LFS that has had its turn") {
   Two two;
   two.links.adopt(1, "lfs0", 11, 1 << 20);
+  two.links.note_away(2);
   BulkRequest first = Two::ask(1);
   first.replaceable = true;
   first.refused = [&two](const Error&) -> Status {
@@ -55,6 +55,58 @@ TEST_CASE("what a refused request adds is started at once, also for an LFS that 
   REQUIRE(two.requests.step());
   CHECK(two.requests.size() == 2);
   CHECK(!two.requests.waits());
+}
+
+TEST_CASE("an LFS that was away is asked again after a while, however often it is passed over meanwhile") {
+  Two two;
+  int hellos = 0;
+  two.messenger.on_send = [&](net::PeerId, const net::Packet& packet) { hellos += packet.envelope.has_hello(); };
+  const auto want = [&] {
+    int refused = 0;
+    BulkRequest request = Two::ask(1);
+    request.replaceable = true;
+    request.refused = [&refused](const Error&) -> Status {
+      ++refused;
+      return {};
+    };
+    Requests requests{two.links, two.grant};
+    requests.add(std::move(request));
+    REQUIRE(requests.step());
+    return refused == 0;
+  };
+  SECTION("it could not be reached") { two.links.note_away(2); }
+  SECTION("the server has said that it is down") { two.links.note_said_down(2); }
+  CHECK(!want());
+  two.clock.advance(LfsLinks::kAwayFor / 2);
+  CHECK(!want());
+  two.clock.advance(LfsLinks::kAwayFor - LfsLinks::kAwayFor / 2);
+  CHECK(hellos == 0);
+  CHECK(want());
+  CHECK(hellos == 1);
+}
+
+TEST_CASE("an LFS that answers is not away any more, and it is not said to be by who has not heard it yet") {
+  Two two;
+  two.links.adopt(2, "lfs1", 12, 1 << 20);
+  two.links.note_said_down(2);
+  CHECK(!two.links.was_away(2));
+  two.links.note_away(2);
+  BulkRequest request = Two::ask(1);
+  two.messenger.on_send = [&](net::PeerId peer, const net::Packet& packet) {
+    net::Delivery reply;
+    reply.peer = peer;
+    reply.packet = net::reply_to(packet.envelope);
+    reply.packet.envelope.mutable_length_reply();
+    two.messenger.deliver(peer, std::move(reply.packet));
+  };
+  two.requests.add(std::move(request));
+  REQUIRE(two.requests.step());
+  auto delivery = two.messenger.receive({});
+  REQUIRE((delivery && *delivery));
+  CHECK(two.calls.offer(**delivery));
+  REQUIRE(two.requests.step());
+  CHECK(two.requests.idle());
+  CHECK(!two.links.has_away());
 }
 
 }  // namespace pif::access

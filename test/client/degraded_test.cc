@@ -163,6 +163,63 @@ TEST_CASE("files with parity are made and appended to while an LFS is lost, whic
   }
 }
 
+// As in a rolling restart: never are two away at once.
+TEST_CASE("an LFS that was away for a moment is read from at once when its companion is away") {
+  for (const DataPath path : kBothPaths) {
+    for (const Duration between : {Duration(200ms), Duration(7s)}) {
+      FileSystem fs(4);
+      fs.add_client("client", path, [&](Client& client, sim::Actor& self) {
+        const Bytes bytes = pattern(40'000);
+        put(client, "/f", in_order(Format::fixed(1000)), bytes);
+        File file = must(client.open("/f"));
+        CHECK(get(file) == bytes);
+        fs.cluster.kill_lfs(2);
+        self.pause(200ms);
+        CHECK(get(client, "/f") == bytes);
+        fs.cluster.restart_lfs(2);
+        for (Duration waited{}; waited < between; waited += 200ms) {
+          self.pause(200ms);
+          CHECK(get(client, "/f") == bytes);
+        }
+        fs.cluster.kill_lfs(0);
+        self.pause(100ms);
+        CHECK(get(client, "/f") == bytes);
+        CHECK(get(file) == bytes);
+      });
+      fs.world.run();
+    }
+  }
+}
+
+TEST_CASE("a file that was opened while an LFS was lost is read from it again when it is back") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(4);
+    fs.add_client("client", path, [&](Client& client, sim::Actor& self) {
+      const Bytes bytes = pattern(40'000);
+      put(client, "/f", in_order(Format::fixed(1000)), bytes);
+      lose(fs, client, self, 1);
+      File file = must(client.open("/f"));
+      CHECK(get(file) == bytes);
+      bring_back(fs, client, self, 1);
+      const auto asked_to_rebuild = [&] {
+        std::uint64_t count = 0;
+        for (const OperationStats& one : client.stats())
+          if (one.name == "reconstruct") count += one.count;
+        return count;
+      };
+      // The server is asked each 5 s, and an LFS that was away not for as long.
+      for (int i = 0; i < 12; ++i) {
+        self.pause(1s);
+        CHECK(get(file) == bytes);
+      }
+      const std::uint64_t before = asked_to_rebuild();
+      CHECK(get(file) == bytes);
+      CHECK(asked_to_rebuild() == before);
+    });
+    fs.world.run();
+  }
+}
+
 TEST_CASE("an append waits for an LFS that dies meanwhile, until it is lost and others do without it") {
   for (const DataPath path : kBothPaths) {
     for (const unsigned dies : {0u, 1u, 2u}) {

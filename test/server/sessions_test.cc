@@ -68,6 +68,20 @@ TEST_CASE("over ZeroMQ a session is resumed by its credential, and never begun")
   CHECK(remote.list(resumed.hello_reply().credential()) == Code::kBadCapability);
 }
 
+TEST_CASE("whom the connection vouches for goes on with his session by a credential that has expired") {
+  World world;
+  Asker here(world, known(1000)), there(world, known(1000)), other(world, known(1001)),
+      remote(world, {.via = Via::kIpc});
+  const auto first = here.hello().hello_reply();
+  world.clock.advance(std::chrono::hours(24 * 8));
+  CHECK(code_of(remote.hello(first.credential())) == Code::kBadCapability);
+  CHECK(other.hello(first.credential()).hello_reply().session() != first.session());
+  CHECK(here.list(first.credential()) == Code::kBadCapability);
+  const auto again = there.hello(first.credential()).hello_reply();
+  CHECK(again.session() == first.session());
+  CHECK(remote.list(again.credential()) == Code::kOk);
+}
+
 TEST_CASE("who the kernel knows needs no credential, and gets nothing by another's") {
   World world;
   Client client(world, 1000);

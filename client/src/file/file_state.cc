@@ -13,6 +13,7 @@
 #include "pif/parity/deputy.h"
 #include "pif/wire/convert.h"
 #include "pif/wire/views.h"
+#include "session/member_watch.h"
 #include "session/one_user.h"
 
 namespace pif::client {
@@ -21,17 +22,10 @@ namespace {
 
 constexpr Duration kRenewPatience = std::chrono::seconds(5);
 
-// Over ipc an LFS knows a client by its credential alone, which may have been signed by a key that was changed since.
-void renew_credential(Session& session) {
-  proto::Hello hello;
-  hello.set_program(session.options().program);
-  const auto greeted = session.call(std::move(hello), std::min(kRenewPatience, session.timeout()));
-  if (greeted) session.links().set_credential(greeted->credential());
-}
-
 // How a client renews a right: its server gives it a new one.
 Result<access::Grant::Capability> renew_at_server(Session& session, FileId file, const std::string& path, bool held) {
-  renew_credential(session);
+  // Over ipc an LFS knows a client by its credential alone, which may have been signed by a key that was changed since.
+  static_cast<void>(session.renew_credential(session.timeout()));
   proto::Renew request;
   request.add_files(file.value);
   if (held) request.add_held(file.value);
@@ -51,6 +45,14 @@ access::Grant::Renew renewal(Session& session, const FileParts& parts, const Ope
   return [&session, held = kind.held, file = parts.file, path = parts.path] {
     return renew_at_server(session, file, path, held);
   };
+}
+
+// The server has said so just now.
+void note_those_down(access::LfsLinks& links, std::span<const proto::NodeInfo> nodes) {
+  constexpr std::uint32_t kDown = 3;
+  constexpr std::uint32_t kStale = 5;
+  for (const proto::NodeInfo& node : nodes)
+    if (node.state() == kDown || node.state() == kStale) links.note_said_down(node.id());
 }
 
 DataPath path_for(DataPath wanted, bool is_small) {
@@ -83,8 +85,10 @@ FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_o
       overwriter(*this),
       appender(*this),
       placed(*this),
+      members_seen_(session->members() != nullptr ? session->members()->answers() : 0),
       hellos_(session->hellos()) {
   PIF_ASSERT(parts.nodes.size() == width(), parts.nodes.size(), width());
+  note_those_down(session->links(), parts.nodes);
 }
 
 FileState::~FileState() {
@@ -181,12 +185,35 @@ Error FileState::removed_or(Error error) {
 Result<bool> FileState::look_anew(Duration patience) {
   PIF_ASSERT(!creating(), parts.view);
   PIF_TRY_VALUE(const proto::NodesReply now, session->call(proto::Nodes(), std::min(kRenewPatience, patience)));
+  return go_by(now);
+}
+
+// Whether the view has changed.
+bool FileState::go_by(const proto::NodesReply& now) {
+  access::LfsLinks& links = session->links();
   const std::vector<proto::NodeInfo> nodes(now.nodes().begin(), now.nodes().end());
-  for (const proto::NodeInfo& node : nodes) session->links().learn(node);
+  for (const proto::NodeInfo& node : nodes) links.learn(node);
   const bool has_changed = now.view() != parts.view;
-  if (has_changed) session->links().forget_away();
+  if (has_changed) links.forget_away();
+  note_those_down(links, nodes);
   grant.set_view(now.view(), nodes);
   return has_changed;
+}
+
+void FileState::follow_members() {
+  MemberWatch* const members = session->members();
+  if (members == nullptr || members->look() == members_seen_) return;
+  members_seen_ = members->answers();
+  if (members->newest().view() >= parts.view) static_cast<void>(go_by(members->newest()));  // it may be from before
+}
+
+bool FileState::may_read_again(const Error& error, std::uint64_t passed_over) {
+  if (creating() || !parts.is_protected() || !access::is_lost(error.code)) return false;
+  const auto has_changed = look_anew(session->timeout());
+  if (has_changed && *has_changed) return true;
+  if (session->links().passed_over() == passed_over) return false;
+  session->links().forget_away();
+  return true;
 }
 
 Result<LfsIndex> FileState::sequencer() const {

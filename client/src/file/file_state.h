@@ -60,6 +60,8 @@ class FileState {
       hellos_ = session->hellos();
       grant.renew_next();
     }
+    if (is_degraded()) [[unlikely]]
+      follow_members();
     return grant.keep(now);
   }
   // One request to the LFS, again with a fresh right if this one has expired.
@@ -68,15 +70,19 @@ class FileState {
   // Asks the server who takes part now, and goes by it from here on; not while the file is being created. Whether that
   // has changed. Takes at most `patience`, and a few seconds. Errors: those of ask_server().
   [[nodiscard]] Result<bool> look_anew(Duration patience);
+  // Whether the LFS is done without: absent in the view, or it did not answer a moment ago.
+  bool is_away(LfsIndex lfs) const { return parts.is_absent(lfs) || session->links().was_away(node(lfs).id()); }
   // read(): of a file with parity it is done once more where an LFS did not answer, and others take part by now than it
-  // went by.
+  // went by, or it passed over an LFS that may be back.
   template <typename Read>
   [[nodiscard]] auto in_newest_view(const Read& read) -> decltype(read()) {
+    const std::uint64_t passed_over = session->links().passed_over();
     auto done = read();
-    if (done || creating() || !parts.is_protected() || !access::is_lost(done.error().code)) return done;
-    const auto has_changed = look_anew(session->timeout());
-    return has_changed && *has_changed ? read() : done;
+    if (done || !may_read_again(done.error(), passed_over)) return done;
+    return read();
   }
+  // Of such a read, which has failed: whether another one may succeed. passed_over: LfsLinks::passed_over() before it.
+  [[nodiscard]] bool may_read_again(const Error& error, std::uint64_t passed_over);
   // What a kStaleNode of an LFS means: the LFS has fewer records than the server knew of. Either it has lost some, or
   // the file was removed since it was opened; LFSs forget removed files at a restart. Asks the server, for some seconds
   // at most. Returns kStaleFile if the file is gone, `error` if it is there, the server's error if it does not answer:
@@ -150,6 +156,12 @@ class FileState {
   File::Operation next_operation = 1;
 
  private:
+  // Whether it may be that LFSs are done without, which are back by now.
+  bool is_degraded() const {
+    return parts.is_protected() && (grant.has_absent() || session->links().has_away()) && !creating();
+  }
+  void follow_members();
+  bool go_by(const proto::NodesReply& now);
   [[nodiscard]] Status check_may_commit();
   void enter_sealing();
   // Of a file that several write all must be done. Then it is as long as they have written.
@@ -157,7 +169,8 @@ class FileState {
   [[nodiscard]] Status write_committed(RecordNumber first, std::span<const std::byte> in);
   void forget_components();
 
-  std::uint64_t hellos_ = 0;  // of the session, when the server was last known to hold it
+  std::uint64_t members_seen_ = 0;  // MemberWatch::answers() that `parts` go by
+  std::uint64_t hellos_ = 0;        // of the session, when the server was last known to hold it
 };
 
 }  // namespace pif::client

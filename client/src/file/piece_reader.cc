@@ -58,12 +58,10 @@ Result<bool> PieceReader::next() {
   return true;
 }
 
-// Of a file with parity it is done once more where an LFS did not answer, and others take part by now than it went by.
+// As FileState::in_newest_view(), once each turn.
 bool PieceReader::may_go_on(const Error& why) {
-  if (has_looked_anew_ || file_.creating() || !file_.parts.is_protected() || !access::is_lost(why.code)) return false;
+  if (has_looked_anew_ || !file_.may_read_again(why, passed_over_)) return false;
   has_looked_anew_ = true;
-  const auto has_changed = file_.look_anew(file_.session->timeout());
-  if (!has_changed || !*has_changed) return false;
   near_.clear();
   rest_.clear();
   rebuilt_.clear();
@@ -75,6 +73,7 @@ bool PieceReader::may_go_on(const Error& why) {
 bool PieceReader::fill() {
   done_ += pieces_.bytes;
   has_looked_anew_ = false;
+  passed_over_ = file_.session->links().passed_over();
   pieces_.clear();
   lfss_.clear();
   asked_.clear();

@@ -75,7 +75,8 @@ class PieceReader : public AsyncOperation {
   std::deque<Rest> rest_;
   std::deque<Rebuilt> rebuilt_;
   Phase phase_ = Phase::kFill;
-  bool has_looked_anew_ = false;  // in this turn
+  bool has_looked_anew_ = false;   // in this turn
+  std::uint64_t passed_over_ = 0;  // LfsLinks::passed_over() when it began
   std::uint64_t done_ = 0;
 };
 

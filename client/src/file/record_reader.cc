@@ -64,7 +64,7 @@ void RecordReader::add_parity_opens(access::Requests& requests, std::span<const 
 }
 
 bool RecordReader::is_near(LfsIndex lfs) const {
-  return file_.component(lfs).has_reader() || (near_parity_ && near_parity_->has(lfs));
+  return file_.component(lfs).has_reader() || (file_.is_away(lfs) && near_parity_ && near_parity_->has(lfs));
 }
 
 Status RecordReader::read_near(const ReadPart& part) const {

@@ -13,8 +13,14 @@ namespace {
 constexpr Duration kReconnectPause = std::chrono::milliseconds(50);
 constexpr std::int64_t kAliveSeconds = kAliveEvery / std::chrono::seconds(1);
 constexpr std::int64_t kReconnectSeconds = 1;
+constexpr std::int64_t kRenewSeconds = 24 * 3600;  // of the seven days for which a credential is good
+constexpr std::int64_t kRenewAgainSeconds = 10;
+constexpr Duration kRenewPatience = std::chrono::seconds(5);
 constexpr Duration kAliveHello = std::chrono::milliseconds(300);  // others are waited for meanwhile
 constexpr std::size_t kServerRequestsAtOnce = 256;  // the server commits those that wait together in one transaction
+
+// The credential may have expired, or be of a key that has been changed.
+bool is_refused(const Result<net::Packet>& reply) { return !reply && reply.error().code == Code::kBadCapability; }
 
 }  // namespace
 
@@ -76,24 +82,28 @@ Status ServerSession::hello(Time deadline) {
 
 Status ServerSession::hello_by(net::Route route, Time deadline) {
   PIF_TRY_VALUE(const net::PeerId peer, world_.messenger.connect(server_, route));
-  auto reply = world_.caller.call(peer, hello_packet(), deadline - clock().now(), "server");
-  if (!reply && reply.error().code == Code::kBadCapability && !world_.links.credential().empty()) {
+  auto greeted = hello_over(peer, deadline);
+  if (!greeted && greeted.error().code == Code::kBadCapability && !world_.links.credential().empty()) {
     // The session we wanted to resume is over: start a new one.
     world_.links.set_credential({});
-    reply = world_.caller.call(peer, hello_packet(), deadline - clock().now(), "server");
+    greeted = hello_over(peer, deadline);
   }
-  if (!reply) {
+  if (!greeted)
     world_.messenger.disconnect(peer);
-    return fail(std::move(reply.error()));
-  }
+  else
+    ++hellos_;
+  return greeted;
+}
+
+Status ServerSession::hello_over(net::PeerId peer, Time deadline) {
+  auto reply = world_.caller.call(peer, hello_packet(), deadline - clock().now(), "server");
+  if (!reply) return fail(std::move(reply.error()));
   const proto::HelloReply& hello = reply->envelope.hello_reply();
   if (!cluster_.empty() && hello.cluster() != cluster_) {
-    world_.messenger.disconnect(peer);
     return fail(Code::kInvalid, fmt::format("the server there belongs to file system {}, not to {}: look at pif.toml",
                                             hello.cluster(), cluster_));
   }
   if (!hello.node().empty() && hello.node() != "server") {
-    world_.messenger.disconnect(peer);
     return fail(Code::kInvalid, fmt::format("{} answers where the PIF Server should: look at pif.toml", hello.node()));
   }
   cluster_ = hello.cluster();
@@ -102,9 +112,28 @@ Status ServerSession::hello_by(net::Route route, Time deadline) {
   number_ = hello.session();
   uid_ = hello.uid();
   peer_ = peer;
-  ++hellos_;
   alive_at_ = clock().wall_seconds() + kAliveSeconds;
+  renew_at_ = clock().wall_seconds() + kRenewSeconds;
   return {};
+}
+
+// Over the connection that there is, for it is the session's life. One that vouches for nobody refuses a credential
+// that has expired: then a connection that does is made first.
+Status ServerSession::renew_credential(Time deadline) {
+  if (peer_ == 0) return hello(deadline);
+  const net::PeerId peer = peer_;
+  const std::uint64_t number = number_;
+  auto greeted = hello_over(peer, deadline);
+  if (greeted && number_ != number) ++hellos_;
+  if (greeted || greeted.error().code != Code::kBadCapability) return greeted;
+  PIF_TRY(hello(deadline));
+  if (peer_ != peer) world_.messenger.disconnect(peer);
+  return {};
+}
+
+void ServerSession::renew_old_credential() {
+  renew_at_ = clock().wall_seconds() + kRenewAgainSeconds;  // for when nobody answers; and not for ever within itself
+  static_cast<void>(renew_credential(clock().now() + kRenewPatience).has_value());
 }
 
 void ServerSession::is_lost() {
@@ -120,10 +149,18 @@ void ServerSession::say_alive() {
     return;
   }
   alive_at_ = clock().wall_seconds() + kAliveSeconds;
+  keep_credential();
+  if (peer_ == 0) return;
   net::Packet packet;
   packet.envelope.mutable_renew();
   packet.envelope.set_credential(world_.links.credential());
   world_.caller.forget(world_.caller.start(peer_, std::move(packet), timeout_, "server"));
+}
+
+std::optional<net::CallId> ServerSession::start(net::Packet request, net::Calls::OnReply on_reply) {
+  if (peer_ == 0) return std::nullopt;
+  request.envelope.set_credential(world_.links.credential());
+  return world_.caller.calls().start(peer_, std::move(request), timeout_, "server", std::move(on_reply));
 }
 
 // Lets time pass (and packets arrive) before another attempt.
@@ -137,6 +174,8 @@ ServerSession::Asked ServerSession::try_until(net::Packet request, Time deadline
   Asked asked;
   asked.may_be_done = sent_in != 0;
   proto::Envelope envelope = std::move(request.envelope);
+  bool has_renewed = false;
+  keep_credential();
   do {
     if (peer_ == 0) {
       if (auto greeted = hello(deadline); !greeted) asked.reply = fail(std::move(greeted.error()));
@@ -151,6 +190,10 @@ ServerSession::Asked ServerSession::try_until(net::Packet request, Time deadline
       asked.lost_session = asked.may_be_done && sent_in != number_;
       sent_in = number_;
       asked.reply = world_.caller.wait(id);
+      if (!has_renewed && is_refused(asked.reply)) {
+        has_renewed = true;
+        if (renew_credential(deadline)) continue;
+      }
       const bool answered = asked.reply || (peer_ == peer && !asked.reply.error().node.empty());
       if (answered || !access::is_lost(asked.reply.error().code)) return asked;
       asked.may_be_done = true;
@@ -223,6 +266,7 @@ void ServerSession::ask_each(std::vector<net::Packet> requests, Time deadline, T
     for (std::size_t i = 0; i < requests.size(); ++i) take(fail(use.error()));
     return;
   }
+  keep_credential();
   for (std::size_t begin = 0; begin < requests.size(); begin += kServerRequestsAtOnce) {
     const std::size_t end = std::min(requests.size(), begin + kServerRequestsAtOnce);
     const std::uint64_t sent_in = number_;
@@ -237,7 +281,8 @@ void ServerSession::ask_each(std::vector<net::Packet> requests, Time deadline, T
     for (std::size_t i = begin; i < end; ++i) {
       const bool started = i - begin < calls.size();
       auto reply = started ? world_.caller.wait(calls[i - begin]) : Result<net::Packet>(fail(Code::kUnavailable, ""));
-      if (!reply && access::is_lost(reply.error().code) && reply.error().node.empty() && clock().now() < again_until) {
+      const bool is_unanswered = !reply && access::is_lost(reply.error().code) && reply.error().node.empty();
+      if ((is_unanswered || is_refused(reply)) && clock().now() < again_until) {
         net::Packet second;
         second.envelope = started ? std::move(copies[i - begin]) : std::move(requests[i].envelope);
         reply = again(i, std::move(second), started ? sent_in : 0);

@@ -13,6 +13,7 @@
 #include "pif/machine/limits.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
+#include "session/member_watch.h"
 #include "session/one_user.h"
 #include "session/pool.h"
 
@@ -65,6 +66,7 @@ Session::~Session() {
     if (server_ && !user_->is_broken()) server_->say_bye();
     return;
   }
+  static_cast<void>(members_.release());
   static_cast<void>(server_.release());
   static_cast<void>(links_.release());
   static_cast<void>(caller_.release());
@@ -110,7 +112,9 @@ Result<std::shared_ptr<Session>> Session::connect_in(ClientWorld world, const pr
 Status Session::begin(ServerSession::Where where, std::string cluster) {
   server_ = std::make_unique<ServerSession>(ServerSession::World{messenger_, *caller_, *links_, *user_},
                                             std::move(where), route_, std::move(cluster), options_);
+  members_ = std::make_unique<MemberWatch>(*caller_, *server_);
   links_->set_find_again([this](const proto::NodeInfo& node, Duration patience) { return look_up(node, patience); });
+  links_->set_renew_credential([this] { return renew_credential(options_.timeout); });
   return server_->hello(clock().now() + options_.timeout);
 }
 
@@ -135,6 +139,10 @@ Pool& Session::pool() {
                                      ? options_.threads
                                      : std::clamp(machine::usable_cores(), kThreadsMin, ConnectOptions::kThreadsMax));
   return *pool_;
+}
+
+bool Session::renew_credential(Duration patience) {
+  return server_ && server_->renew_credential(clock().now() + std::min(kLookUpPatience, patience)).has_value();
 }
 
 // Asks the server where the LFSs are now. Whether this one is elsewhere than was known.
@@ -175,9 +183,20 @@ void Session::prepare(const std::vector<proto::NodeInfo>& nodes) {
 
 Result<net::CallId> Session::start_node(const proto::NodeInfo& info, net::Packet request, Duration timeout, bool bulk) {
   PIF_TRY_VALUE(const Use use, Use::begin(*user_));
+  if (server_) server_->keep_credential();
   PIF_TRY_VALUE(const Link found, link(info, bulk || request.body.size() > access::kSmallBodyBytes));
   request.envelope.set_credential(credential());
   return caller_->start(found.peer, std::move(request), or_default(timeout), info.name());
+}
+
+// Whether the same request may have an answer now; it was sent over `peer`, and `left` is left for another try.
+bool Session::may_ask_again(const proto::NodeInfo& info, const Error& error, bool was_linked, net::PeerId peer,
+                            Duration left) {
+  if (error.code == Code::kBadCapability) return renew_credential(left);
+  if (!access::is_lost(error.code) || !error.node.empty()) return false;
+  if (error.code == Code::kTimeout) return links_->found_elsewhere(info, peer, left);
+  links_->drop(info.id(), peer);
+  return was_linked;
 }
 
 Result<net::Packet> Session::ask_node(const proto::NodeInfo& info, net::Packet request, Duration timeout) {
@@ -189,16 +208,12 @@ Result<net::Packet> Session::ask_node(const proto::NodeInfo& info, net::Packet r
   PIF_TRY_VALUE(const net::CallId id, start_node(info, std::move(request), timeout));
   const net::PeerId peer = links_->peer_of(info.id());
   auto reply = caller_->wait(id);
-  if (!reply && access::is_lost(reply.error().code) && reply.error().node.empty()) {
-    const bool is_closed = reply.error().code == Code::kUnavailable;
-    if (is_closed) links_->drop(info.id(), peer);
-    const bool again = is_closed ? was_linked : links_->found_elsewhere(info, peer, deadline - clock().now());
-    if (const Duration left = deadline - clock().now(); again && repeatable && left > Duration::zero()) {
-      net::Packet second;
-      second.envelope = envelope;
-      PIF_TRY_VALUE(const net::CallId second_id, start_node(info, std::move(second), left));
-      reply = caller_->wait(second_id);
-    }
+  const bool again = !reply && may_ask_again(info, reply.error(), was_linked, peer, deadline - clock().now());
+  if (const Duration left = deadline - clock().now(); again && repeatable && left > Duration::zero()) {
+    net::Packet second;
+    second.envelope = envelope;
+    PIF_TRY_VALUE(const net::CallId second_id, start_node(info, std::move(second), left));
+    reply = caller_->wait(second_id);
   }
   if (!reply && reply.error().node.empty()) reply.error().node = info.name();
   return reply;

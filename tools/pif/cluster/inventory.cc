@@ -10,7 +10,7 @@ namespace pif::cli {
 namespace {
 
 constexpr std::uint32_t kPage = 500;
-constexpr auto kRenewAfter = std::chrono::minutes(5);     // half the life of a capability
+constexpr std::int64_t kRenewAfterSeconds = 300;          // half the life of a capability
 constexpr auto kCheckTimeout = std::chrono::minutes(30);  // of one component; silence ends it much earlier
 constexpr std::uint32_t kUnknownFile = 4;                 // FileStatesReply
 
@@ -37,8 +37,8 @@ Result<wire::ReplyTo<R>> Inventory::ask(const proto::NodeInfo& node, R request) 
 }
 
 Status Inventory::renew() {
-  const Time now = session_->clock().now();
-  if (!capability_.empty() && now - capability_from_ < kRenewAfter) return {};
+  const std::int64_t now = session_->clock().wall_seconds();  // goes on while the machine sleeps
+  if (!capability_.empty() && now - capability_from_ < kRenewAfterSeconds) return {};
   PIF_TRY_VALUE(const proto::ListFilesReply reply, session_->call(list_files(0, 1)));
   capability_ = reply.capability();
   capability_from_ = now;

@@ -81,7 +81,7 @@ class Inventory {
   std::shared_ptr<client::Session> session_;
   std::vector<proto::NodeInfo> nodes_;
   std::string capability_;
-  Time capability_from_{};
+  std::int64_t capability_from_ = 0;  // wall seconds
 };
 
 }  // namespace pif::cli

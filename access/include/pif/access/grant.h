@@ -30,6 +30,8 @@ class Grant {
   const FileParts& parts() const { return parts_; }
   const std::string& capability() const { return parts_.capability; }
   bool is_borrowed() const { return !renew_; }
+  // Whether an LFS of the file is absent in its view.
+  bool has_absent() const { return has_absent_; }
 
   // Before every operation: renews what has less than a minute left. now: wall seconds. While nobody gives a fresh one
   // (the server is down), the old one is used until it expires; then, and when the file is gone (kStaleFile), what
@@ -49,10 +51,12 @@ class Grant {
   [[nodiscard]] Status renew();
 
  private:
+  void look_who_is_absent();
   [[nodiscard]] Status renew_soon(std::int64_t now);
 
   FileParts parts_;
   Renew renew_;
+  bool has_absent_ = false;
   std::int64_t renew_at_ = 0;  // wall seconds
 };
 

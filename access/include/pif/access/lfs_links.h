@@ -74,6 +74,9 @@ class LfsLinks {
   // LFSs of other file systems are refused (kInvalid), as is another LFS than the one that was asked for: a Unix socket
   // may be another's, then tcp is tried. Empty: any.
   void set_cluster(std::string id) { cluster_ = std::move(id); }
+  // Gets another credential and sets it: whether it could. Called from link(), of an LFS that refuses the one there is.
+  // Empty: nobody can.
+  void set_renew_credential(std::function<bool()> renew) { renew_credential_ = std::move(renew); }
   // Empty: LFSs do not move.
   void set_find_again(FindAgain find_again) { find_again_ = std::move(find_again); }
 
@@ -96,14 +99,28 @@ class LfsLinks {
 
   static constexpr Duration kSilenceIsNews = std::chrono::seconds(2);
 
-  // For whoever can do without an LFS: whether it could not be reached within the last kAwayFor.
+  // For whoever can do without an LFS: one that could not be reached within the last kAwayFor is passed over. Only a
+  // try that failed counts, or the server's word: being passed over is no failure. It ends early when the LFS answers.
   static constexpr Duration kAwayFor = std::chrono::seconds(5);
   void note_away(std::uint32_t node_id) { away_[node_id] = clock().now(); }
-  void forget_away() { away_.clear(); }  // who takes part has changed
-  bool was_away(std::uint32_t node_id) {
-    const auto found = away_.find(node_id);
-    return found != away_.end() && clock().now() - found->second < kAwayFor;
+  // The server says that it is down. That counts unless it is connected and has answered since.
+  void note_said_down(std::uint32_t node_id) {
+    if (!has(node_id) || away_.contains(node_id)) note_away(node_id);
   }
+  void note_there(std::uint32_t node_id) {
+    if (!away_.empty()) away_.erase(node_id);
+  }
+  // All are asked again: who takes part has changed, or nobody else can answer.
+  void forget_away() { away_.clear(); }
+  bool was_away(std::uint32_t node_id) const {
+    const auto found = away_.find(node_id);
+    return found != away_.end() && messenger_.clock().now() - found->second < kAwayFor;
+  }
+  // Whether any was away and has not answered since.
+  bool has_away() const { return !away_.empty(); }
+  // How many requests have passed over an LFS that was away.
+  std::uint64_t passed_over() const { return passed_over_; }
+  void note_passed_over() { ++passed_over_; }
 
   // Where the LFS is by now.
   void learn(const proto::NodeInfo& node) { moved_[node.id()] = node.endpoints(); }
@@ -131,7 +148,7 @@ class LfsLinks {
   struct Hello {
     net::PeerId peer = 0;
     net::CallId call = 0;
-    bool second = false;  // after the LFS was looked up
+    bool second = false;  // after the LFS was looked up, or with another credential
     net::Route route = net::Route::kAuto;
     bool is_stranger = false;     // another LFS, or one of another file system, answered
     std::optional<Status> ended;  // ok: the link is there
@@ -154,6 +171,7 @@ class LfsLinks {
   net::Calls& calls_;
   const Options options_;
   FindAgain find_again_;
+  std::function<bool()> renew_credential_;
   std::string credential_;
   std::string cluster_;
   std::unordered_map<std::uint32_t, Link> links_;       // by NodeId
@@ -163,8 +181,9 @@ class LfsLinks {
   std::unordered_map<std::uint32_t, Outstanding> outstanding_;  // by NodeId
   std::unordered_map<std::uint32_t, proto::Endpoints> moved_;   // by NodeId: where it was said last to be
   std::unordered_map<std::uint32_t, Time> away_;                // by NodeId: when it could not be reached
-  std::unordered_map<std::uint32_t, Silence> silent_;           // by NodeId: nobody answered its last Hello
-  std::unordered_set<std::uint32_t> doubted_;                   // did not answer: looked up before the next request
+  std::uint64_t passed_over_ = 0;
+  std::unordered_map<std::uint32_t, Silence> silent_;  // by NodeId: nobody answered its last Hello
+  std::unordered_set<std::uint32_t> doubted_;          // did not answer: looked up before the next request
   std::vector<Requests*> requests_;
 };
 

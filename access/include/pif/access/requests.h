@@ -85,6 +85,7 @@ class Requests {
   Result<bool> start_first(std::deque<BulkRequest>& queue);
   BulkRequest take_first(std::deque<BulkRequest>& queue);
   Status refuse_first(std::deque<BulkRequest>& queue, Error error);
+  Status cannot_reach(std::deque<BulkRequest>& queue, Error error);
   std::optional<Error> why_not_asked(const BulkRequest& request);
   void start(BulkRequest request, const Link& link, net::PeerId over);
   Status finish(Running& running, Result<net::Packet> reply, bool& again);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,13 @@ class ServerSession {
   // Connects and says Hello: a new session, or the one that there was. kInvalid: a server of another file system;
   // kUnavailable, kTimeout: it cannot be reached; else what it says (kPermission, kBusy, kVersion).
   [[nodiscard]] Status hello(Time deadline);
+  // Says Hello again where the credential is a day old: one that has expired is refused by everybody, whatever it is
+  // shown for. Most calls do nothing. If the server does not answer, the old one stays for now.
+  void keep_credential() {
+    if (peer_ != 0 && clock().wall_seconds() >= renew_at_) renew_old_credential();
+  }
+  // A new credential now: somebody has refused the one that there is. Errors: those of hello().
+  [[nodiscard]] Status renew_credential(Time deadline);
   // Over ZeroMQ the server would not see the end by itself.
   void say_bye();
   // Id of the file system, as the server says; empty before the first Hello if none was given.
@@ -69,6 +77,9 @@ class ServerSession {
   using TakeReply = std::function<void(Result<net::Packet>)>;
   void ask_all(std::vector<net::Packet> requests, const TakeReply& take, Duration timeout = Duration::zero());
 
+  // Over the connection that there is, for who does not wait; nothing: there is none. on_reply: as net::Calls.
+  std::optional<net::CallId> start(net::Packet request, net::Calls::OnReply on_reply);
+
   // For who lets time pass without asking the server: connects again if the connection was lost, and, where silence
   // ends a session (ZeroMQ), breaks it. Most calls do nothing. now: wall seconds.
   void keep_alive(std::int64_t now) {
@@ -82,6 +93,8 @@ class ServerSession {
  private:
   struct Asked;  // how a request went
   [[nodiscard]] Status hello_by(net::Route route, Time deadline);
+  [[nodiscard]] Status hello_over(net::PeerId peer, Time deadline);
+  void renew_old_credential();
   net::Packet hello_packet() const;
   // sent_in: the session in which it was sent before, without an answer; 0: it was not.
   Asked try_until(net::Packet request, Time deadline, std::uint64_t sent_in = 0);
@@ -104,6 +117,7 @@ class ServerSession {
   proto::Endpoints server_;
   net::PeerId peer_ = 0;
   std::int64_t alive_at_ = std::numeric_limits<std::int64_t>::max();  // until there was a server
+  std::int64_t renew_at_ = std::numeric_limits<std::int64_t>::max();  // wall seconds: of the credential
   std::uint64_t number_ = 0;                                          // of the session at the server
   std::uint64_t hellos_ = 0;
   std::string cluster_;

@@ -26,6 +26,7 @@
 
 namespace pif::client {
 
+class MemberWatch;
 class OneUser;
 class Pool;
 
@@ -90,6 +91,9 @@ class Session : public std::enable_shared_from_this<Session> {
     if (server_) server_->keep_alive(now);
   }
 
+  // Who takes part, from time to time. Null for a worker.
+  MemberWatch* members() { return members_.get(); }
+
   // The LFS: connected, and Hello'd; waits until that has ended. Errors: LfsLinks::link(). node(): only its peer.
   [[nodiscard]] Result<Link> link(const proto::NodeInfo& node, bool bulk = false);
   [[nodiscard]] Result<net::PeerId> node(const proto::NodeInfo& node);
@@ -112,6 +116,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // bulk requests matters. Large bodies go that way in any case.
   [[nodiscard]] Result<net::CallId> start_node(const proto::NodeInfo& node, net::Packet request,
                                                Duration timeout = Duration::zero(), bool bulk = false);
+  // A new credential, which every request bears from then on: whether the server gave one.
+  bool renew_credential(Duration patience);
   // See ServerSession; 0 for a worker.
   std::uint64_t hellos() const { return server_ ? server_->hellos() : 0; }
   // Sends it over the connection that is there, if one is; nobody waits for the answer.
@@ -134,6 +140,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Status check_server() const;
   void on_unasked(net::Delivery& delivery);
   bool look_up(const proto::NodeInfo& node, Duration patience);
+  bool may_ask_again(const proto::NodeInfo& info, const Error& error, bool was_linked, net::PeerId peer, Duration left);
   Duration or_default(Duration timeout) const { return timeout > Duration::zero() ? timeout : options_.timeout; }
 
   std::unique_ptr<Owned> owned_;  // first: outlives the rest
@@ -147,6 +154,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<net::Caller> caller_;
   std::unique_ptr<access::LfsLinks> links_;
   std::unique_ptr<ServerSession> server_;
+  std::unique_ptr<MemberWatch> members_;
   std::unique_ptr<Pool> pool_;
 };
 
