@@ -156,8 +156,13 @@ void read_by_message(Requests& requests, const ReadPart& part, std::uint64_t& mo
 
 Status recover(Requests& requests, ComponentAccess& component, const ReadPart& part, std::uint64_t& moved,
                Error error) {
-  if (!may_be_old(error)) return fail(std::move(error));
   const FileParts& parts = requests.grant().parts();
+  if (!may_be_old(
+          error)) {  // the disk fails: the LFS may have it in memory, and what it says decides who is asked next
+    if (parts.creating) return fail(std::move(error));
+    read_by_message(requests, part, moved);
+    return {};
+  }
   for (int i = 0; i < kCorruptReadsAgain && error.code == Code::kCorrupt; ++i) {
     if (read_direct(parts, component, part)) return {};
   }
@@ -241,11 +246,12 @@ Status recover_rows(Requests& requests, ComponentAccess& component, const RowRan
                     FetchedRows& out, std::uint64_t& moved, const Error& error) {
   const FileParts& parts = requests.grant().parts();
   if (parts.creating) return fail(error);
+  if (!may_be_old(error)) {
+    read_rows_by_message(requests, rows, out, moved);
+    return {};
+  }
   component.attach_again(requests, [&requests, &component, &parts, rows, bytes_max, &out, &moved]() -> Status {
-    if (component.has_reader()) {
-      const auto again = read_rows_direct(parts, component, rows, bytes_max, out);
-      if (again || !may_be_old(again.error())) return again;
-    }
+    if (component.has_reader() && read_rows_direct(parts, component, rows, bytes_max, out)) return {};
     read_rows_by_message(requests, rows, out, moved);
     return {};
   });

@@ -173,6 +173,10 @@ bool can_rebuild(const FileParts& parts, const Error& error) {
     case Code::kEndOfFile:  // an LFS that was away, and does not know yet of the rows that were appended without it
     case Code::kCorrupt:
     case Code::kIo:
+    case Code::kReadOnly:
+    case Code::kNoSpace:
+    case Code::kInternal:
+    case Code::kBusy:
     case Code::kStaleNode: return true;
     default: return false;
   }

@@ -39,8 +39,9 @@ void scatter(const FileParts& parts, const ReadPart& part, const RowRange& rows,
 // Adds requests for all of it, of at most kBulkBytes each (or one record). moved: bytes that came are added to it; it
 // and the memory outlive the requests. They end with kCorrupt, naming the LFS, if a reply is not what was asked for.
 void read_by_message(Requests& requests, const ReadPart& part, std::uint64_t& moved);
-// read_direct() has failed so: kCorrupt and kEndOfFile are tried again, in the end by message, by requests that are
-// added; others are returned. component, moved and the memory outlive the requests.
+// read_direct() has failed so: kCorrupt and kEndOfFile are tried again with a new tail, in the end by message; others
+// are a failure of the disk, and go by message at once. Of a file being created those are returned. Requests are added;
+// component, moved and the memory outlive them.
 [[nodiscard]] Status recover(Requests& requests, ComponentAccess& component, const ReadPart& part, std::uint64_t& moved,
                              Error error);
 
@@ -60,8 +61,8 @@ struct FetchedRows {
                                       std::size_t bytes_max, FetchedRows& out);
 // As many as the LFS puts into one reply, at least one. `out` is replaced; it and moved outlive the requests.
 void read_rows_by_message(Requests& requests, const RowRange& rows, FetchedRows& out, std::uint64_t& moved);
-// read_rows_direct() has failed so: tried again with a new tail, in the end by message, by requests that are added. The
-// error itself for a file being created. component, out and moved outlive the requests.
+// read_rows_direct() has failed so: as recover(). The error itself for a file being created. component, out and moved
+// outlive the requests.
 [[nodiscard]] Status recover_rows(Requests& requests, ComponentAccess& component, const RowRange& rows,
                                   std::size_t bytes_max, FetchedRows& out, std::uint64_t& moved, const Error& error);
 
