@@ -174,18 +174,17 @@ bool is_possible(const CompanionPair& pair) {
 }
 
 // Groups for the bevies of a file. Pairs are made of all nodes that are known, whatever their state, so that they stay;
-// only where that leaves too few, of those that may be used. Where that is too few, too, one of a pair may be absent.
-// Nothing: there are not so many.
+// one of a pair may be absent. Only where that leaves too few are others made of those that may be used: a file keeps
+// its companions, and these would need one another across pairs for good. Nothing: there are not so many.
 std::vector<PairGroup> find_groups(const std::vector<Candidate>& known, const PairsWanted& wanted, bool apart) {
   const auto enough = [&](const std::vector<PairGroup>& groups) {
     return groups.size() >= wanted.groups || (wanted.or_fewer && !groups.empty());
   };
   const auto all = pair_up(known, wanted.sizes, apart);
-  for (const IsGood is_good : {has_room, is_present}) {
+  for (const IsGood is_good : {has_room, is_present, is_possible}) {
     if (auto steady = only(all, is_good); enough(steady)) return steady;
   }
   if (auto remade = pair_up(nodes_for_pairs(known, false), wanted.sizes, apart); enough(remade)) return remade;
-  if (auto steady = only(all, is_possible); enough(steady)) return steady;
   auto remade = only(pair_up(nodes_for_pairs(known, true), wanted.sizes, apart), is_possible);
   return enough(remade) ? remade : std::vector<PairGroup>();
 }
