@@ -18,6 +18,7 @@
 #include "parity/covering.h"
 #include "parity/gathering.h"
 #include "parity/keeping.h"
+#include "parity/lacking.h"
 #include "parity/rebuild.h"
 #include "parity/reconstructing.h"
 #include "parity/stand_in.h"
@@ -130,6 +131,8 @@ Status Lfs::Impl::open() {
   PIF_TRY_VALUE(const std::string view, catalogue::view(context.world.catalogue));
   PIF_TRY(context.view.load(view));
   PIF_TRY_VALUE(context.scrubbed, catalogue::scrub(context.world.catalogue));
+  PIF_TRY_VALUE(const auto lacking, catalogue::lacking(context.world.catalogue));
+  context.lost_files.set_lacking(lacking_of(lacking));
   context.numbers.begin_era(context.view.era_of(config.node));
   PIF_TRY(remove_leftovers(context.world.storage, context.world.catalogue, config.root));
   PIF_TRY(context.components.load(context.now()));

@@ -37,12 +37,25 @@ struct LostServer {
     if (request.has_heartbeat() && request.heartbeat().view() < view.index())
       reply.envelope.mutable_heartbeat_reply()->set_view(wire::pack_view(key, view));
     if (request.has_list_lost()) list(request.list_lost(), *reply.envelope.mutable_list_lost_reply());
+    if (request.has_node_lacks()) {
+      note_lacks(request.node_lacks());
+      reply.envelope.mutable_done();
+    }
     if (request.has_node_rebuilt()) {
       words.push_back(request.node_rebuilt().state());
       set_state(request.node_rebuilt().node(), request.node_rebuilt().state());
       reply.envelope.mutable_done();
     }
     return reply;
+  }
+  void note_lacks(const proto::NodeLacks& said) {
+    for (auto& file : files) {
+      if (std::find(said.files().begin(), said.files().end(), file.file()) == said.files().end()) continue;
+      file.clear_lacking();
+      if (said.order() == 0) continue;
+      file.add_lacking()->set_node(said.node());
+      file.mutable_lacking(0)->set_order(said.order());
+    }
   }
   // One file at a time.
   void list(const proto::ListLost& asked, proto::ListLostReply& reply) {
@@ -558,6 +571,72 @@ TEST_CASE("a crash while it catches up leaves what it had") {
     CHECK(after.data_tail_sum() == before.data_tail_sum());
     b.require_all_rebuilt();
     b.require_clean();
+  });
+}
+
+// ---- two of a pair away, one after the other ----
+
+// X was away while file 7 was appended to, and file 8 was not. Then LFS 4 goes, and X comes back.
+struct TwoAway {
+  static void run(LfsIndex lost, const std::function<void(Bevies&, Rebuilding&, sim::Actor&)>& body) {
+    with_lost(Format::fixed(kShort), lost, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+      b.file.id = 8;
+      REQUIRE_OK(b.put(make_records(100, kShort, 8)));
+      r.note_file();
+      b.file.id = 7;
+      REQUIRE_OK(b.put(make_records(50, kShort, 1)));
+      r.note_file();
+      for (auto& file : r.server.files) file.set_untouched(file.file() == 8);
+      std::reverse(r.server.files.begin(), r.server.files.end());  // by id
+      r.save();
+      REQUIRE_OK(b.append(make_records(100, kShort, 2)));
+      b.nodes[4]->kill();
+      r.come_back();
+      body(b, r, self);
+    });
+  }
+};
+
+Code read_first_row(Bevies& b, LfsIndex lfs, std::uint64_t file) {
+  auto packet = b.peers[lfs]->request(file, kMayRead);
+  packet.envelope.mutable_read()->set_file(file);
+  packet.envelope.mutable_read()->set_count(1);
+  const auto reply = b.peers[lfs]->call(std::move(packet));
+  return reply ? Code::kOk : reply.error().code;
+}
+
+TEST_CASE("a file that cannot be restored holds up itself only: the LFS takes part, and serves the others") {
+  const auto lost = GENERATE(LfsIndex{0}, LfsIndex{1}, LfsIndex{3});  // sequencer, another, deputy
+  TwoAway::run(lost, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    const auto paused = r.await(self, {wire::kRebuildPauses});
+    REQUIRE(paused.failed_size() == 1);
+    CHECK(paused.failed(0).file() == 7);
+    CHECK(r.server.words == std::vector<std::uint32_t>{wire::kViewReturning, wire::kViewMember});
+    CHECK(read_first_row(b, lost, 8) == Code::kOk);
+    CHECK(read_first_row(b, lost, 7) == Code::kUnavailable);
+    r.x().kill();  // it is durable
+    r.x().start();
+    (void)self.pause(std::chrono::seconds(2));
+    CHECK(read_first_row(b, lost, 8) == Code::kOk);
+    CHECK(read_first_row(b, lost, 7) == Code::kUnavailable);
+    b.nodes[4]->start();
+    (void)r.await(self, {wire::kRebuilt});
+    for (const auto& file : r.server.files) CHECK(file.lacking_size() == 0);
+    CHECK(read_first_row(b, lost, 7) == Code::kOk);
+    (void)self.pause(std::chrono::seconds(3));
+    REQUIRE_OK(b.append(make_records(30, kShort, 4)));
+    b.require_all_rebuilt();
+    b.require_clean();
+  });
+}
+
+TEST_CASE("what a person has given up of a file is waited for no more") {
+  TwoAway::run(1, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    (void)r.await(self, {wire::kRebuildPauses});
+    for (auto& file : r.server.files) file.set_given_up(file.file() == 7);
+    (void)r.await(self, {wire::kRebuilt});
+    CHECK(read_first_row(b, 1, 7) == Code::kOk);  // what it has of it
+    for (const auto& file : r.server.files) CHECK(file.lacking_size() == 0);
   });
 }
 

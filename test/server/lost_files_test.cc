@@ -87,6 +87,34 @@ TEST_CASE("what is listed of a file is what it is restored from") {
   CHECK(list(world, client, 2, UINT64_MAX)->files_size() == 0);
 }
 
+TEST_CASE("which file a node lacks its part of is durable, and known to who restores others") {
+  World world(4, 2);
+  Client client(world);
+  REQUIRE(client.mkdir("/d"));
+  const auto id = client.put("/d/f", 25);
+  const auto say = [&](std::uint32_t order, std::uint64_t file) {
+    Envelope request;
+    request.set_capability(world.manage());
+    request.mutable_node_lacks()->set_node(2);
+    request.mutable_node_lacks()->add_files(file);
+    request.mutable_node_lacks()->set_order(order);
+    return client.ask(request).has_value();
+  };
+  REQUIRE(say(3, id));
+  REQUIRE(say(5, id));  // the order of when it had all stays
+  REQUIRE(say(3, id + 1000));
+  auto page = list(world, client, 1, 0);
+  REQUIRE(page);
+  REQUIRE(page->files(0).lacking_size() == 1);
+  CHECK(page->files(0).lacking(0).node() == 2);
+  CHECK(page->files(0).lacking(0).order() == 3);
+  CHECK(page->files(0).untouched());
+  REQUIRE(say(0, id));
+  page = list(world, client, 1, 0);
+  REQUIRE(page);
+  CHECK(page->files(0).lacking_size() == 0);
+}
+
 std::uint32_t state_of(Client& client, World& world, std::uint64_t file) {
   Envelope request;
   request.set_capability(world.manage());

@@ -346,10 +346,38 @@ TEST_CASE("nobody is rebuilt who is not there, and of two companions the one los
   REQUIRE(some.replace(2));
   some.lfs(1).start(some.world);
   some.lfs(2).start(some.world);
-  const auto refused = some.rebuilt(1, kViewReturning);
+  const auto refused = some.rebuilt(1, kViewMember);  // by who believes that it lost nothing
   CHECK_THAT(refused.error().text, Catch::Contains("lfs1 was lost after lfs0"));
   REQUIRE(some.rebuilt(2, kViewReturning));
   REQUIRE(some.rebuilt(1, kViewReturning));
+}
+
+TEST_CASE("an LFS that was lost first may return without what only the other has, and nobody is lost just then") {
+  Some some(4, 2);
+  some.live(8, {3, 4});
+  REQUIRE(some.lost(1));
+  REQUIRE(some.lost(2, true));
+  REQUIRE(some.lfs(1).beat(some.world).verdict() == kGoOn);
+  REQUIRE(some.rebuilt(1, kViewReturning));
+  some.live(8, {1, 4});
+  CHECK(code_of(some.lost(3, true)) == Code::kBusy);
+  REQUIRE(some.rebuilt(1, kViewMember));
+  CHECK(code_of(some.lost(3)) == Code::kInvalid);  // lfs1 is lost
+  CHECK(some.lost(3, true));
+}
+
+TEST_CASE("an order of loss is never given twice, for a file may remember it") {
+  Views views;
+  views.move(1, kViewLost, 2);
+  CHECK(views.of(1).lost_order == 1);
+  views.move(1, kViewReturning, 3);
+  views.move(1, kViewMember, 4);
+  proto::StoredNode row;
+  views.describe(1, row);
+  Views again;
+  REQUIRE(again.load(1, row));
+  again.move(2, kViewLost, 5);
+  CHECK(again.of(2).lost_order == 2);
 }
 
 TEST_CASE("where a loss is accepted the node that was lost first returns first, and the order is durable") {
@@ -367,13 +395,13 @@ TEST_CASE("where a loss is accepted the node that was lost first returns first, 
   REQUIRE(some.lost(5));
   REQUIRE(some.lost(2, true));
   REQUIRE(some.lfs(1).beat(some.world).verdict() == kGoOn);
-  CHECK_THAT(some.rebuilt(1, kViewReturning).error().text, Catch::Contains("pif node accept-loss lfs1"));
+  CHECK_THAT(some.rebuilt(1, kViewMember).error().text, Catch::Contains("pif node accept-loss lfs1"));
   Envelope request;
   request.mutable_accept_loss()->set_node(2);
   CHECK(code_of(Client(some.world, 1000).ask(request)) == Code::kPermission);
   some.world.store->commits_to_fail = 1;
   CHECK(code_of(accept(2)) == Code::kIo);
-  CHECK(code_of(some.rebuilt(1, kViewReturning)) == Code::kBusy);
+  CHECK(code_of(some.rebuilt(1, kViewMember)) == Code::kBusy);
   const auto before = some.owner->nodes().view();
   REQUIRE(accept(2));
   CHECK(some.owner->nodes().view() > before);

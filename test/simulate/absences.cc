@@ -32,8 +32,16 @@ Absences::Absences(Shared& shared)
 // ---- strikes -------------------------------------------------------------------------------------------------------
 
 bool Absences::may_begin(std::size_t number) const {
-  if (stage_ == Stage::kNobody) return true;
-  return stage_ == Stage::kReturning && (shared_.plan.seed + number) % 3 == 0;
+  if (first_.stage == Stage::kNobody && second_.stage == Stage::kNobody) return true;
+  if (may_overlap(number)) return true;
+  return first_.stage == Stage::kReturning && (shared_.plan.seed + number) % 3 == 0;
+}
+
+// What one of them has written is only on both.
+bool Absences::may_overlap(std::size_t number) const {
+  const bool is_first_there = first_.stage == Stage::kNobody || first_.kind == Strike::kReplace;
+  return shared_.plan.overlaps && !is_first_there && second_.stage == Stage::kNobody && number > 0 &&
+         shared_.plan.strikes[number] != Strike::kReplace;
 }
 
 Duration Absences::up_to(Duration least, Duration most) {
@@ -49,71 +57,90 @@ Duration Absences::some_time(Strike kind) {
 }
 
 void Absences::begin(Strike kind) {
-  PIF_ASSERT(left_ > 0 && (stage_ == Stage::kNobody || stage_ == Stage::kReturning), left_);
+  PIF_ASSERT(left_ > 0, left_);
   --left_;
-  if (stage_ == Stage::kNobody) lfs_ = static_cast<unsigned>(pick(cluster_.size()));
+  const bool is_second = first_.stage != Stage::kNobody && kind != Strike::kReplace && shared_.plan.overlaps &&
+                         first_.kind != Strike::kReplace && second_.stage == Stage::kNobody;
+  if (is_second) {
+    second_.lfs = (first_.lfs + 1 + static_cast<unsigned>(pick(cluster_.size() - 1))) % cluster_.size();
+    return take(second_, kind);
+  }
+  if (first_.stage == Stage::kNobody) first_.lfs = static_cast<unsigned>(pick(cluster_.size()));
+  // The other one may have what this one would be rebuilt from.
+  take(first_, second_.stage == Stage::kNobody ? kind : Strike::kTakeAway);
+}
+
+void Absences::take(Away& one, Strike kind) {
+  PIF_ASSERT(one.stage == Stage::kNobody || one.stage == Stage::kReturning, one.lfs);
   const Duration time = some_time(kind);
-  stage_ = Stage::kAway;
-  kind_ = kind;
-  until_ = now() + time;
-  is_lost_ = false;
-  says_lost_ = pick(3) == 0;
-  shared_.tell(fmt::format("lfs{} is away: {} for {} ms", lfs_, name_of(kind),
+  one.stage = Stage::kAway;
+  one.kind = kind;
+  one.until = now() + time;
+  one.is_lost = false;
+  one.says_lost = pick(3) == 0;
+  shared_.tell(fmt::format("lfs{} is away: {} for {} ms", one.lfs, name_of(kind),
                            std::chrono::duration_cast<std::chrono::milliseconds>(time).count()));
   switch (kind) {
-    case Strike::kCutOff: return cut_off(time);
+    case Strike::kCutOff: return cut_off(one.lfs, time);
     case Strike::kPause:
-      if (const auto actor = cluster_.world().find(fmt::format("lfs{}", lfs_))) cluster_.world().stall(*actor, time);
+      if (const auto actor = cluster_.world().find(fmt::format("lfs{}", one.lfs))) cluster_.world().stall(*actor, time);
       return;
-    default: return take_down();
+    default: return take_down(one.lfs);
   }
 }
 
-void Absences::take_down() {
-  if (!cluster_.lfs_runs(lfs_)) return;
+void Absences::take_down(unsigned lfs) {
+  if (!cluster_.lfs_runs(lfs)) return;
   const auto how = pick(3);
-  if (how == 0) return cluster_.kill_lfs(lfs_);
-  if (how == 1) return cluster_.crash_lfs(lfs_);
+  if (how == 0) return cluster_.kill_lfs(lfs);
+  if (how == 1) return cluster_.crash_lfs(lfs);
   const bool only_durable = pick(2) == 0;
-  cluster_.crash_lfs_at(lfs_, pick(only_durable ? 6 : 40), only_durable);
+  cluster_.crash_lfs_at(lfs, pick(only_durable ? 6 : 40), only_durable);
 }
 
 // Clients reach it all the while.
-void Absences::cut_off(Duration time) {
-  const std::string name = fmt::format("lfs{}", lfs_);
+void Absences::cut_off(unsigned lfs, Duration time) {
+  const std::string name = fmt::format("lfs{}", lfs);
   cluster_.world().cut("server", name, time);
   if (pick(2) == 0) return;
   for (unsigned i = 0; i < cluster_.size(); ++i)
-    if (i != lfs_) cluster_.world().cut(fmt::format("lfs{}", i), name, time);
+    if (i != lfs) cluster_.world().cut(fmt::format("lfs{}", i), name, time);
 }
 
 void Absences::step() {
-  if (stage_ != Stage::kAway || now() < until_) return;
-  if (kind_ == Strike::kReplace && !is_lost_ && now() < until_ + kReplaceWaits) return;
-  if (kind_ == Strike::kReplace && is_lost_) {
-    stage_ = Stage::kReplacing;
-    is_replaced_ = false;
-    return;
-  }
-  come_back();
+  step(first_);
+  step(second_);
 }
 
-void Absences::come_back() {
-  const bool is_down = kind_ == Strike::kTakeAway || kind_ == Strike::kReplace;
-  if (is_down || !cluster_.lfs_runs(lfs_)) cluster_.restart_lfs(lfs_);
-  stage_ = Stage::kReturning;
-  returning_since_ = now();
-  shared_.tell(fmt::format("lfs{} is back", lfs_));
+void Absences::step(Away& one) {
+  if (one.stage != Stage::kAway || now() < one.until) return;
+  if (one.kind == Strike::kReplace && !one.is_lost && now() < one.until + kReplaceWaits) return;
+  if (one.kind == Strike::kReplace && one.is_lost) {
+    one.stage = Stage::kReplacing;
+    one.is_replaced = false;
+    return;
+  }
+  come_back(one);
+}
+
+void Absences::come_back(Away& one) {
+  const bool is_down = one.kind == Strike::kTakeAway || one.kind == Strike::kReplace;
+  if (is_down || !cluster_.lfs_runs(one.lfs)) cluster_.restart_lfs(one.lfs);
+  one.stage = Stage::kReturning;
+  one.returning_since = now();
+  shared_.tell(fmt::format("lfs{} is back", one.lfs));
 }
 
 void Absences::heal() {
   left_ = 0;
-  const std::string name = fmt::format("lfs{}", lfs_);
-  cluster_.world().cut("server", name, Duration::zero());
-  for (unsigned i = 0; i < cluster_.size(); ++i)
-    if (i != lfs_) cluster_.world().cut(fmt::format("lfs{}", i), name, Duration::zero());
-  if (const auto actor = cluster_.world().find(name)) cluster_.world().stall(*actor, Duration::zero());
-  if (stage_ == Stage::kAway) come_back();
+  for (Away* const one : {&first_, &second_}) {
+    const std::string name = fmt::format("lfs{}", one->lfs);
+    cluster_.world().cut("server", name, Duration::zero());
+    for (unsigned i = 0; i < cluster_.size(); ++i)
+      if (i != one->lfs) cluster_.world().cut(fmt::format("lfs{}", i), name, Duration::zero());
+    if (const auto actor = cluster_.world().find(name)) cluster_.world().stall(*actor, Duration::zero());
+    if (one->stage == Stage::kAway) come_back(*one);
+  }
 }
 
 // ---- the person ----------------------------------------------------------------------------------------------------
@@ -121,7 +148,7 @@ void Absences::heal() {
 bool Absences::are_members(const proto::NodesReply& nodes) const {
   return nodes.nodes_size() == static_cast<int>(cluster_.size()) &&
          std::all_of(nodes.nodes().begin(), nodes.nodes().end(), [](const proto::NodeInfo& node) {
-           return node.state() == kUp && node.view_state() == wire::kViewMember;
+           return node.state() == kUp && node.view_state() == wire::kViewMember && node.lacking() == 0;
          });
 }
 
@@ -134,9 +161,13 @@ void Absences::note(const proto::NodesReply& nodes, Time begin) {
     shared_.tell(
         fmt::format("{} is {} in view {}", node.name(), wire::view_state_name(node.view_state()), nodes.view()));
   }
-  if (stage_ == Stage::kAway) is_lost_ = states_[lfs_] == wire::kViewLost;
-  if (stage_ != Stage::kReturning || begin <= returning_since_ || !are_members(nodes)) return;
-  stage_ = Stage::kNobody;
+  bool are_all_back = begin > std::max(first_.returning_since, second_.returning_since) && are_members(nodes);
+  for (Away* const one : {&first_, &second_}) {
+    if (one->stage == Stage::kAway) one->is_lost = states_[one->lfs] == wire::kViewLost;
+    are_all_back = are_all_back && (one->stage == Stage::kReturning || one->stage == Stage::kNobody);
+  }
+  if (!are_all_back || (first_.stage == Stage::kNobody && second_.stage == Stage::kNobody)) return;
+  first_.stage = second_.stage = Stage::kNobody;
   shared_.tell("all are members");
 }
 
@@ -145,29 +176,35 @@ void Absences::look(client::Session& session) {
   const auto nodes = session.call(proto::Nodes(), kPatience);
   if (!nodes) return;
   note(*nodes, begin);
-  if (stage_ == Stage::kAway && says_lost_ && !is_lost_) {
-    proto::NodeLost lost;  // refused until its lease is over
-    lost.set_node(lfs_ + 1);
-    (void)session.call(std::move(lost), kPatience);
-  }
-  if (stage_ == Stage::kReplacing) replace(session);
+  look_after(first_, session);
+  look_after(second_, session);
   for (const proto::NodeInfo& node : nodes->nodes())
     if (node.state() == kUp && node.view_state() == wire::kViewRebuilding) rebuild(session, node);
 }
 
+void Absences::look_after(Away& one, client::Session& session) {
+  if (one.stage == Stage::kAway && one.says_lost && !one.is_lost) {
+    proto::NodeLost lost;  // refused until its lease is over
+    lost.set_node(one.lfs + 1);
+    lost.set_force(&one == &second_);
+    (void)session.call(std::move(lost), kPatience);
+  }
+  if (one.stage == Stage::kReplacing) replace(one, session);
+}
+
 // Again and again, until the server has heard it.
-void Absences::replace(client::Session& session) {
-  const unsigned lfs = lfs_;
-  if (!std::exchange(is_replaced_, true)) cluster_.replace_root(lfs);
+void Absences::replace(Away& one, client::Session& session) {
+  const unsigned lfs = one.lfs;
+  if (!std::exchange(one.is_replaced, true)) cluster_.replace_root(lfs);
   proto::ReplaceNode word;
   word.set_node(lfs + 1);
   word.set_uuid(cluster_.root_identity(lfs).uuid);
   const auto done = session.call(std::move(word), kPatience);
-  if (!done || stage_ != Stage::kReplacing) return;
+  if (!done || one.stage != Stage::kReplacing) return;
   shared_.tell(fmt::format("lfs{} has an empty root", lfs));
   cluster_.restart_lfs(lfs);
-  stage_ = Stage::kReturning;
-  returning_since_ = now();
+  one.stage = Stage::kReturning;
+  one.returning_since = now();
 }
 
 std::string Absences::capability(client::Session& session) const {
@@ -183,7 +220,7 @@ void Absences::rebuild(client::Session& session, const proto::NodeInfo& node) co
 std::string Absences::trouble(client::Session& session, const proto::NodesReply& nodes) const {
   std::string out;
   for (const proto::NodeInfo& node : nodes.nodes()) {
-    if (node.state() == kUp && node.view_state() == wire::kViewMember) continue;
+    if (node.state() == kUp && node.view_state() == wire::kViewMember && node.lacking() == 0) continue;
     out += fmt::format(" {}: state {}, {} {};", node.name(), node.state(), wire::view_state_name(node.view_state()),
                        node.trouble());
     const auto status = session.call(node, proto::RebuildStatus(), capability(session), kPatience);

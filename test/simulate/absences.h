@@ -1,6 +1,7 @@
-// LFSs that are away, one at a time: killed, without power, replaced by an empty root, unheard, or standing still; and
-// the person who says that they are lost, replaces their roots, and has these rebuilt. The next one is taken away when
-// the server says that all are members again; the same one may be struck while it comes back.
+// LFSs that are away: killed, without power, replaced by an empty root, unheard, or standing still; and the person who
+// says that they are lost, replaces their roots, and has these rebuilt. The next one is taken away when the server says
+// that all are members again; the same one may be struck while it comes back. Where the plan has overlaps, a second one
+// of the pair may go and come in between, both with what they had.
 //
 //   kNobody -> kAway -> kReturning -> kNobody;  kAway -> kReplacing -> kReturning;  kReturning -> kAway
 #pragma once
@@ -28,7 +29,7 @@ class Absences {
   // All are started again, and everybody reaches everybody.
   void heal();
   // Nobody is away, and nobody will be.
-  bool is_over() const { return left_ == 0 && stage_ == Stage::kNobody; }
+  bool is_over() const { return left_ == 0 && first_.stage == Stage::kNobody && second_.stage == Stage::kNobody; }
 
   // ---- the person ----
   // Looks who takes part, and does what there is to do.
@@ -41,28 +42,36 @@ class Absences {
 
  private:
   enum class Stage : std::uint8_t { kNobody, kAway, kReplacing, kReturning };
+  struct Away {
+    Stage stage = Stage::kNobody;
+    Strike kind = Strike::kTakeAway;
+    unsigned lfs = 0;
+    Time until{};  // at least
+    Time returning_since{};
+    bool is_lost = false;      // in the view
+    bool says_lost = false;    // the person does not wait until the server declares it lost
+    bool is_replaced = false;  // its root is the new one; the server is to be told
+  };
   Time now() const { return cluster_.world().now(); }
   std::uint64_t pick(std::uint64_t limit) { return cluster_.world().pick(limit); }
   Duration up_to(Duration least, Duration most);
   Duration some_time(Strike kind);
-  void take_down();
-  void cut_off(Duration time);
-  void come_back();
+  bool may_overlap(std::size_t number) const;
+  void take(Away& one, Strike kind);
+  void take_down(unsigned lfs);
+  void cut_off(unsigned lfs, Duration time);
+  void step(Away& one);
+  void come_back(Away& one);
   void note(const proto::NodesReply& nodes, Time begin);
-  void replace(client::Session& session);
+  void look_after(Away& one, client::Session& session);
+  void replace(Away& one, client::Session& session);
   void rebuild(client::Session& session, const proto::NodeInfo& node) const;
   std::string capability(client::Session& session) const;
 
   Shared& shared_;
   sim::Cluster& cluster_;
-  Stage stage_ = Stage::kNobody;
-  Strike kind_ = Strike::kTakeAway;
-  unsigned lfs_ = 0;  // who is away
-  Time until_{};      // at least
-  Time returning_since_{};
-  bool is_lost_ = false;               // in the view
-  bool says_lost_ = false;             // the person does not wait until the server declares it lost
-  bool is_replaced_ = false;           // its root is the new one; the server is to be told
+  Away first_;
+  Away second_;                        // another one, beside it
   std::size_t left_ = 0;               // strikes that take one away, to come
   std::vector<std::uint32_t> states_;  // by LFS, in the view that was seen last
   std::uint64_t losses_ = 0;

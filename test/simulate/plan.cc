@@ -76,6 +76,14 @@ void draw_absences(Plan& plan, Dice& dice) {
   for (auto others = dice.below(3); others > 0; --others) add_one_of(plan, dice, kOthers, 900);
 }
 
+// What comes while others are away.
+void draw_overlaps(Plan& plan, Dice& dice) {
+  constexpr Strike kAway[] = {Strike::kTakeAway, Strike::kTakeAway, Strike::kCutOff, Strike::kPause};
+  plan.overlaps = dice.chance(60);
+  if (!plan.overlaps) return;
+  for (auto count = dice.from_to(1, 3); count > 0; --count) add_one_of(plan, dice, kAway, dice.chance(50) ? 60 : 600);
+}
+
 }  // namespace
 
 std::uint64_t Dice::below(std::uint64_t limit) {
@@ -143,6 +151,7 @@ Plan Plan::for_bevies(std::uint64_t seed) {
   Plan plan;
   plan.seed = seed;
   draw_absences(plan, dice);
+  draw_overlaps(plan, dice);
   return plan;
 }
 
@@ -179,7 +188,7 @@ std::string Plan::to_string() const {
       std::chrono::duration_cast<std::chrono::microseconds>(world.work_max).count(), world.drop, world.duplicate,
       world.reorder);
   if (bevy > 0)
-    out += fmt::format(" (bevies of {}{}, timeout {} s)", bevy, is_far ? ", far" : "",
+    out += fmt::format(" (bevies of {}{}{}, timeout {} s)", bevy, is_far ? ", far" : "", overlaps ? ", overlaps" : "",
                        std::chrono::duration_cast<std::chrono::seconds>(timeout).count());
   if (restores) out += accepts ? " (accepts)" : " (brings back)";
   for (std::size_t i = 0; i < strikes.size(); ++i)

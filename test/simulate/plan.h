@@ -48,6 +48,7 @@ struct Plan {
   unsigned operations = 8;  // of each client
   std::uint64_t log_bytes = 64u << 20;
   std::uint32_t bevy = 0;  // LFSs of each of two companion bevies, whose files keep parity; 0: there are none
+  bool overlaps = false;   // two of them may be away at once
   bool is_far = false;     // LFSs have no Unix sockets
   Duration timeout = std::chrono::seconds(8);  // of clients
   bool rots = false;

@@ -80,6 +80,26 @@ TEST_CASE("a file is marked whose LFS 0 has removed its component, and with it w
   CHECK(adopted[0].marks(0).node() == 1);
 }
 
+TEST_CASE("an LFS is not given up while another of its pair is away that may have what it had") {
+  FileRecord known = file(kFileCommitted);
+  known.mutable_layout()->set_form(1);
+  known.mutable_layout()->clear_nodes();
+  for (std::uint32_t node = 1; node <= 8; ++node) known.mutable_layout()->add_nodes(node);
+  for (int bevy = 0; bevy < 4; ++bevy) known.mutable_layout()->add_bevies(2);  // pairs {1, 2, 5, 6}, {3, 4, 7, 8}
+  std::vector<proto::NodeInfo> nodes(8);
+  for (std::uint32_t i = 0; i < 8; ++i) nodes[i].set_id(i + 1);
+  nodes[2].set_view_state(wire::kViewLost);
+  CHECK(needed_of_pair(2, {{1, known}}, nodes).empty());
+  nodes[4].set_view_state(wire::kViewReturning);
+  CHECK(needed_of_pair(2, {{1, known}}, nodes) == std::vector<std::uint32_t>{5});
+  nodes[4].set_view_state(wire::kViewMember);
+  known.add_lacking()->set_node(5);
+  const AcceptedPlan plan = plan_accepted(2, {{1, known}}, nodes);
+  CHECK(plan.concerned.size() == 1);
+  REQUIRE(plan.marked.size() == 1);
+  CHECK(plan.marked[0].node == 5);
+}
+
 TEST_CASE(
     "a file that can be rebuilt gets no mark when a disk is lost; one that cannot gets one for all that is gone") {
   FileRecord known = file(kFileCommitted);
@@ -106,6 +126,9 @@ TEST_CASE(
   nodes[5].set_view_state(wire::kViewLost);
   CHECK(marked() == std::vector<std::uint32_t>{2, 6});
   nodes[5].set_view_state(wire::kViewMember);
+  known.add_lacking()->set_node(6);  // it takes part, without its part of this file
+  CHECK(marked() == std::vector<std::uint32_t>{2, 6});
+  known.clear_lacking();
   known.add_marks()->set_node(1);
   CHECK(marked() == std::vector<std::uint32_t>{1, 2});
   known.set_state(kFilePending);

@@ -50,6 +50,7 @@ Node node_of(const proto::NodeInfo& info) {
   node.scrubbed = info.scrubbed();
   node.scrub_damages = info.scrub_damages();
   // An older server says nothing of it.
+  node.lacking = info.lacking();
   node.view_state = wire::view_state_name(info.view_state() == 0 ? wire::kViewMember : info.view_state());
   node.rebuilt_percent = info.rebuilt_percent();
   node.trouble = info.trouble();

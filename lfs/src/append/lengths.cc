@@ -46,6 +46,10 @@ Status Lengths::check_may_answer(const ComponentPtr& component, const proto::Len
                                             c.file.value, acting, context_.view.index(), shape.index()));
   // An absent deputy notes nothing before LFS 0 goes by a view that has it back, and the other way round.
   const bool is_alone = acting == deputy || context_.view.is_absent(nodes[static_cast<int>(deputy)]);
+  if (asked.of_deputy() && asked.view() != 0) {
+    if (!coordinator_.is_publishing(c.file)) return {};
+    return fail(Code::kRetry, fmt::format("the length of file {} is about to grow", c.file.value));
+  }
   if (asked.view() != 0 || asked.at_rest()) {
     PIF_TRY(coordinator_.check_settled(component));
     if (!asked.at_rest() || coordinator_.is_at_rest(c.file)) return {};

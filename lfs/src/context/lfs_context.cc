@@ -59,8 +59,10 @@ Status LfsContext::check_present(const proto::ComponentShape& shape) const {
 
 Status LfsContext::check_takes(const proto::ComponentShape& shape) const {
   PIF_TRY(check_present(shape));
+  const FileId file(shape.file());
+  if (keeps_parity(shape) && lost_files.lacks(file)) return check_not_lost(file);
   const bool is_returning = keeps_parity(shape) && view.state_of(config.node) == wire::kViewReturning;
-  if (!is_returning || check_not_lost(FileId(shape.file()))) return {};
+  if (!is_returning || check_not_lost(file)) return {};
   return fail(Code::kRetry,
               fmt::format("{} returns, and has not caught up with file {} yet", config.name, shape.file()));
 }
@@ -95,7 +97,8 @@ Status LfsContext::check_not_held(const Component& component) {
 Status LfsContext::check_not_lost(FileId file, bool adds) const {
   const auto own = view.state_of(config.node);
   const bool is_incomplete = own == wire::kViewRebuilding || own == wire::kViewReturning;
-  if (!lost_files.is_mended(file) && (!is_incomplete || !lost_files.has(file))) return {};
+  const bool lacks = lost_files.is_mended(file) || lost_files.lacks(file);
+  if (!lacks && (!is_incomplete || !lost_files.has(file))) return {};
   return fail(
       adds && own == wire::kViewReturning ? Code::kRetry : Code::kUnavailable,
       fmt::format("{} is being rebuilt, and does not have its part of file {} yet", config.name, name_of(file)));

@@ -1,10 +1,11 @@
 // Files with parity whose part here may be behind, or missing: this LFS lost its disk, or others wrote without it.
-// Nobody may take such a component for what the file is: a sequencer would start from an old length, or from 0. One
-// thread.
+// Nobody may take such a component for what the file is: a sequencer would start from an old length, or from 0. And
+// files that this LFS lacks though it takes part again: these are durable (parity/lacking.h). One thread.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <unordered_set>
 #include <vector>
@@ -30,6 +31,12 @@ class LostFiles {
   void begin_mending(FileId file) { mended_ = file; }
   void end_mending() { mended_.reset(); }
   bool is_mended(FileId file) const { return mended_ == file; }
+  // By file: the order of loss of this LFS when it had all of it (proto::FileLack).
+  using Lacking = std::map<std::uint64_t, std::uint32_t>;
+  // What is durable.
+  void set_lacking(Lacking lacking) { lacking_ = std::move(lacking); }
+  const Lacking& lacking() const { return lacking_; }
+  bool lacks(FileId file) const { return lacking_.contains(file.value); }
   bool are_known() const { return !any_; }
   // This one is none any more: what is written to it comes here again.
   void note_caught_up(FileId file) { caught_up_.insert(file.value); }
@@ -44,6 +51,7 @@ class LostFiles {
   std::vector<std::uint64_t> files_;
   std::unordered_set<std::uint64_t> caught_up_;
   std::optional<FileId> mended_;
+  Lacking lacking_;
 };
 
 }  // namespace pif::lfs

@@ -25,21 +25,29 @@ bool is_same(const proto::FileLength& a, const FileLength& b) { return file_leng
 bool FileRestore::has_all_parity() const {
   const auto& state = component_->state;
   if (keeper_->parity_rows(file_length_) == 0) return true;
+  if (is_of_newest(state.parity_generation())) return true;
   if (state.parity_generation() > 0) return is_same(state.parity_base(), file_length_);
   return state.gathered() && is_same(state.published(), file_length_);
 }
 
+// Whoever appends without this LFS does so in a newer generation, and in one generation no row is given out twice. So
+// nothing that belongs here was written since it took part in the newest.
+bool FileRestore::is_of_newest(std::uint64_t generation) const { return grants_ > 0 && generation == grants_; }
+
+bool FileRestore::has_rows() const {
+  const auto& state = component_->state;
+  return state.rows() >= rows_ && (!keeper_->format().is_fixed() || state.bytes() >= bytes_of(rows_, file_length_));
+}
+
 bool FileRestore::has_all() const {
   const auto& state = component_->state;
-  const bool has_rows =
-      state.rows() >= rows_ && (!keeper_->format().is_fixed() || state.bytes() >= bytes_of(rows_, file_length_));
   const auto& noted = state.noted();
   const bool is_noted_published = noted.ticket() == 0 || was_published(published_tickets_, noted.generation(),
                                                                        noted.ticket()) == WasPublished::kYes;
   const bool has_noted =
       !is_deputy() || grants_ == 0 || (is_same(noted.file_length(), file_length_) && is_noted_published);
   const bool has_tickets = !knows_length() || !has_more(published_tickets_, state.published_tickets());
-  return is_same(state.published(), file_length_) && has_rows && has_noted && has_tickets && has_all_parity();
+  return is_same(state.published(), file_length_) && has_rows() && has_noted && has_tickets && has_all_parity();
 }
 
 Status FileRestore::check_component(const ComponentPtr& component) const {
@@ -90,6 +98,7 @@ void FileRestore::check_rows() {
   if (keeper_->format().is_fixed()) checked_ = std::min(bytes_of(known, published), state.bytes()) / length;
   const Range range{checked_, std::min<Row>(state.rows(), rows_)};
   if (range.empty()) return checked({}, checked_);
+  if (has_rows() && is_of_newest(state.generation())) return checked({}, range.end);
   std::vector<std::optional<LfsIndex>> keepers;
   for (const LfsIndex lfs : keeper_->layout.keepers(keeper_->index))
     keepers.push_back(was_lost_before(lfs) ? std::nullopt : std::optional<LfsIndex>(lfs));

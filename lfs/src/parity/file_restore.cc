@@ -58,19 +58,34 @@ Status FileRestore::parse() {
 
 bool FileRestore::is_deputy() const { return parity::deputy_of(keeper_->layout) == keeper_->index; }
 
-// It has all that was written while that one was absent, and is not back.
-bool FileRestore::was_lost_before(LfsIndex lfs) const {
-  return is_absent(lfs) && moment_.lost_order > context_.view.lost_order_of(node_of(lfs));
+std::optional<std::uint32_t> FileRestore::lack_of(LfsIndex lfs) const {
+  for (const proto::FileLack& lack : file_.lacking())
+    if (lack.node() == node_of(lfs)) return lack.order();
+  return std::nullopt;
 }
+
+bool FileRestore::is_member(LfsIndex lfs) const {
+  return context_.view.state_of(node_of(lfs)) == wire::kViewMember && !lack_of(lfs);
+}
+
+// Of one that lacks its part: as it was when it had it, whatever became of it since.
+std::uint32_t FileRestore::order_of(LfsIndex lfs) const {
+  return lack_of(lfs).value_or(context_.view.lost_order_of(node_of(lfs)));
+}
+
+// It has all that was written while that one was absent, and is not back.
+bool FileRestore::was_lost_before(LfsIndex lfs) const { return is_absent(lfs) && moment_.lost_order > order_of(lfs); }
 
 // Who knows the length while this LFS is absent: LFS 0, or its deputy, also while LFS 0 is returning, which grants
 // nothing then. Nobody but this LFS, if it is one of the two, and the other one was lost before it and is no member.
+// One that lacks its part of the file is none here. Of a file that nobody has opened for writing the directory knows
+// it.
 std::optional<LfsIndex> FileRestore::who_knows_length() const {
+  if (file_.untouched()) return std::nullopt;
   const LfsIndex deputy = parity::deputy_of(keeper_->layout);
-  const auto is_member = [this](LfsIndex lfs) { return context_.view.state_of(node_of(lfs)) == wire::kViewMember; };
   if (keeper_->index == 0 || is_deputy()) {
     const LfsIndex other = keeper_->index == 0 ? deputy : 0;
-    const bool was_before = moment_.lost_order > context_.view.lost_order_of(node_of(other));
+    const bool was_before = moment_.lost_order > order_of(other);
     return !is_member(other) && was_before ? std::nullopt : std::optional(other);
   }
   return is_member(0) || (!is_member(deputy) && !is_absent(0)) ? 0 : deputy;
@@ -94,6 +109,7 @@ void FileRestore::find_length() {
 }
 
 Status FileRestore::take_own_length() {
+  if (file_.untouched()) return {};
   auto found = context_.components.find(FileId(file_.file()));
   if (!found && found.error().code == Code::kNotFound && file_length_.records == 0) return {};
   if (!found) return fail(std::move(found.error()));
@@ -110,19 +126,19 @@ Status FileRestore::take_own_length() {
   return check_file_length(keeper_->format(), file_length_);
 }
 
-// Of the deputy: what was noted there. Nothing was, if nothing was appended.
+// Of the deputy: what was noted there. Nothing was, if nothing was appended. It counts as published where LFS 0 has yet
+// to hear of it: that is this LFS, or takes part and lacks its part of the file.
 void FileRestore::ask_length(access::Requests& requests, LfsIndex lfs) {
-  const bool was_first = is_final() && keeper_->index == 0;
+  const bool was_first = is_final() && (keeper_->index == 0 || (lfs != 0 && lack_of(0)));
   // LFS 0 cannot settle without a deputy that is a member, and publishes nothing before it is back.
   const bool is_alone = is_deputy() && context_.view.state_of(context_.config.node) == wire::kViewMember;
-  const std::uint64_t view = is_alone ? 0 : moment_.view;
-  auto request = length_request({lfs, file_.file(), lfs != 0, view, was_first}, keeper_->format(),
-                                [self = shared_from_this()](const LengthTold& told) {
-                                  extend(self->file_length_, told.length);
-                                  self->grants_ = told.generation;
-                                  self->published_tickets_ = told.published_tickets;
-                                  return check_file_length(self->keeper_->format(), self->file_length_);
-                                });
+  const LengthAsked asked{lfs, file_.file(), lfs != 0, moment_.view, was_first, is_alone && moment_.view != 0};
+  auto request = length_request(asked, keeper_->format(), [self = shared_from_this()](const LengthTold& told) {
+    extend(self->file_length_, told.length);
+    self->grants_ = told.generation;
+    self->published_tickets_ = told.published_tickets;
+    return check_file_length(self->keeper_->format(), self->file_length_);
+  });
   request.patient = true;
   // One that is not sure to be the sequencer yet does not say; its deputy does, for a round that is not the last one.
   request.refused = [self = shared_from_this(), &requests, lfs](Error error) -> Status {

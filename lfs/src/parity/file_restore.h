@@ -25,7 +25,8 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   struct Moment {
     // That all who answer must go by: then nothing is written without this LFS any more. 0: any.
     std::uint64_t view = 0;
-    // Of this LFS when it was absent last (ViewState); 0: not known. What others had who were lost before it, it has.
+    // Of this LFS when it last had all of the file (ViewState, FileLack); 0: not known. What others had who were lost
+    // before it, it has.
     std::uint32_t lost_order = 0;
   };
   // error: of kFailed. On the loop's thread; perhaps before start() returns.
@@ -46,7 +47,10 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
  private:
   [[nodiscard]] Status parse();
   std::uint32_t node_of(LfsIndex lfs) const { return file_.layout().nodes(static_cast<int>(lfs)); }
-  bool is_absent(LfsIndex lfs) const { return context_.view.is_absent(node_of(lfs)); }
+  std::optional<std::uint32_t> lack_of(LfsIndex lfs) const;  // its order, if it lacks its part of this file
+  bool is_absent(LfsIndex lfs) const { return context_.view.is_absent(node_of(lfs)) || lack_of(lfs); }
+  bool is_member(LfsIndex lfs) const;  // and lacks nothing of this file
+  std::uint32_t order_of(LfsIndex lfs) const;
   bool was_lost_before(LfsIndex lfs) const;
   void find_length();
   std::optional<LfsIndex> who_knows_length() const;
@@ -73,6 +77,8 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   // ---- of one that is there ----
   void begin_catch_up(const ComponentPtr& component);
   [[nodiscard]] Status check_component(const ComponentPtr& component) const;
+  bool is_of_newest(std::uint64_t generation) const;
+  bool has_rows() const;
   bool has_all() const;
   bool has_all_parity() const;
   void check_rows();

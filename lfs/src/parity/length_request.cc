@@ -20,13 +20,14 @@ access::BulkRequest length_request(const LengthAsked& asked, const Format& forma
     length.set_noted(asked.is_noted);
     length.set_view(asked.view);
     length.set_at_rest(asked.is_at_rest);
+    length.set_of_deputy(asked.is_of_deputy);
     return packet;
   };
   request.take = [asked, format, take = std::move(take)](net::Packet& reply) -> Status {
     const proto::LengthReply& answer = reply.envelope.length_reply();
     const LengthTold told{file_length_of(answer.file_length()), answer.generation(), answer.published_tickets()};
-    // Not one of before that knew `at_rest`.
-    if (asked.is_at_rest && answer.view() != asked.view)
+    // Not one of before that knew `at_rest` and `of_deputy`.
+    if ((asked.is_at_rest || asked.is_of_deputy) && answer.view() != asked.view)
       return fail(Code::kOldView,
                   fmt::format("a length of view {} was asked for, and one of view {} came", asked.view, answer.view()));
     PIF_TRY(check_file_length(format, told.length));

@@ -45,16 +45,18 @@ void Rebuild::view_changed() {
   const std::uint32_t own = own_state();
   if (own == std::exchange(last_state_, own)) return;
   context_.lost_files.expect_any();
-  if (is_last_round_ && own == wire::kViewRebuilding) start_over();  // it was lost again
+  const bool is_lost_again = own == wire::kViewLost || own == wire::kViewRebuilding;
+  if ((is_last_round_ || is_lacking_round_) && is_lost_again) start_over();
 }
 
 // ---- who asks ------------------------------------------------------------------------------------------------------
 
 Result<net::Packet> Rebuild::rebuild(const Request& request, const proto::Rebuild& asked) {
   const std::uint32_t own = own_state();
-  if (own == wire::kViewMember)
+  const bool lacks = own == wire::kViewMember && !context_.lost_files.lacking().empty();
+  if (own == wire::kViewMember && !lacks)
     return fail(Code::kInvalid, fmt::format("{} has nothing to rebuild", context_.config.name));
-  if (!is_incomplete(own))
+  if (!is_incomplete(own) && !lacks)
     return fail(Code::kUnavailable,
                 fmt::format("{} is lost to the others, and has not come back yet: try again", context_.config.name));
   rate_.set(asked.bytes_per_second(), context_.now());
@@ -67,7 +69,7 @@ Result<net::Packet> Rebuild::rebuild(const Request& request, const proto::Rebuil
   if (phase_ == Phase::kWaiting) begin_round();
   if (phase_ == Phase::kPausing) {
     barren_rounds_ = 0;
-    begin_round();
+    is_lacking_round_ ? begin_lacking_round() : begin_round();
   }
   net::Packet reply = Replies::reply(request);
   reply.envelope.mutable_done();
@@ -84,7 +86,10 @@ std::uint32_t Rebuild::percent() const {
 
 std::uint32_t Rebuild::state() const {
   switch (phase_) {
-    case Phase::kMember: return is_incomplete(own_state()) ? wire::kRebuildWaits : wire::kRebuilt;
+    case Phase::kMember:
+      if (!context_.lost_files.lacking().empty()) return wire::kRebuilding;
+      return is_incomplete(own_state()) ? wire::kRebuildWaits : wire::kRebuilt;
+    case Phase::kSettingAside: return wire::kRebuilding;
     case Phase::kWaiting: return wire::kRebuildWaits;
     case Phase::kTelling: return wire::kRebuildSettles;
     case Phase::kSurveying: return is_asked_ ? wire::kRebuilding : wire::kRebuildWaits;
@@ -131,8 +136,10 @@ void Rebuild::tick() {
   context_.rebuilt_percent = percent();
   const std::uint32_t own = own_state();
   if (!is_incomplete(own)) {
-    if (phase_ != Phase::kMember) become_member();
-    return;
+    if (phase_ != Phase::kMember && !is_lacking_round_) become_member();
+    const bool is_idle = phase_ == Phase::kMember && under_way_.empty() && !is_listing_ && !lacking_files_.is_busy();
+    if (own == wire::kViewMember && is_idle && !context_.lost_files.lacking().empty()) begin_lacking_round();
+    if (!is_lacking_round_) return;
   }
   const std::uint32_t order = context_.view.lost_order_of(context_.config.node);
   if (order != 0) lost_order_ = order;  // it falls when a person gives up what only this LFS had
@@ -147,7 +154,10 @@ void Rebuild::tick() {
     case Phase::kWaiting: return;
     case Phase::kRestoring: return step_round();
     case Phase::kPausing:
-      if (may_try) begin_round();
+      if (may_try && !lacking_files_.is_busy()) is_lacking_round_ ? begin_lacking_round() : begin_round();
+      return;
+    case Phase::kSettingAside:
+      if (may_try && !lacking_files_.is_busy()) set_aside();
       return;
     case Phase::kTelling:
       if (own == wire::kViewReturning && !is_last_round_) {
@@ -169,6 +179,7 @@ Time Rebuild::next_deadline() const {
       return std::min(rate_.next_deadline(), listed);
     }
     case Phase::kPausing: return next_try_;
+    case Phase::kSettingAside: return lacking_files_.is_busy() ? kNever : next_try_;
     case Phase::kTelling: return is_telling_ ? kNever : next_try_;
   }
   return kNever;
@@ -191,7 +202,7 @@ void Rebuild::become_member() {
 // What is under way comes to its end, and nothing of it counts.
 void Rebuild::start_over() {
   phase_ = Phase::kMember;
-  is_last_round_ = false;
+  is_last_round_ = is_lacking_round_ = false;
   barren_rounds_ = long_rounds_ = 0;
   queue_.clear();
 }
@@ -213,6 +224,8 @@ void Rebuild::begin_survey() {
 
 void Rebuild::surveyed(proto::ListLostReply& page) {
   for (const One& file : page.files()) {
+    for (const proto::FileLack& lack : file.lacking())
+      if (lack.node() == context_.config.node) told_lacking_.try_emplace(file.file(), lack.order());
     const std::uint64_t bytes = weight(file);
     surveyed_.push_back(file.file());
     const bool keeps_length = file.file_length().records() > 0 && file.layout().nodes(0) == context_.config.node;
@@ -235,16 +248,20 @@ void Rebuild::end_survey() {
   // One that has something was away, and one that took part before, with nothing as yet. An empty disk is filled when a
   // person says so.
   const bool has_any = context_.components.totals().components > 0;
+  if (!told_lacking_.empty() && !lacking_files_.is_busy()) lacking_files_.adopt(std::exchange(told_lacking_, {}));
   if (is_asked_ || has_any || was_member_ || lacking_ == 0) return begin_round();
   phase_ = Phase::kWaiting;
 }
 
-void Rebuild::begin_round() {
+// Of files behind that one.
+void Rebuild::begin_round(std::uint64_t after) {
   phase_ = Phase::kRestoring;
   PIF_ASSERT(under_way_.empty() && queue_.empty(), under_way_.size(), queue_.size());
   failures_.clear();
+  failed_files_.clear();
+  restored_lacking_.clear();
   failed_ = restored_ = 0;
-  list_after_ = 0;
+  list_after_ = after;
   has_more_ = true;
   surveyed_.clear();
   round_begun_ = context_.now();
@@ -270,10 +287,15 @@ void Rebuild::step_round() {
 void Rebuild::take_page(proto::ListLostReply& page) {
   for (One& file : *page.mutable_files()) {
     surveyed_.push_back(file.file());
+    if (context_.lost_files.lacks(FileId(file.file())) != is_lacking_round_) continue;  // tried by a member
+    if (is_lacking_round_) {
+      queue_.push_back(std::move(file));
+      continue;
+    }
     if (!is_last_round_ || context_.lost_files.has(FileId(file.file()))) queue_.push_back(std::move(file));
   }
   has_more_ = page.more();
-  const bool is_news = !is_last_round_ || !context_.lost_files.are_known();
+  const bool is_news = is_lacking_round_ ? false : !is_last_round_ || !context_.lost_files.are_known();
   if (!has_more_ && is_news) context_.lost_files.expect(std::exchange(surveyed_, {}));
   if (phase_ == Phase::kRestoring) step_round();
 }
@@ -295,7 +317,8 @@ void Rebuild::start_files() {
     if (!under_way_.empty() && (held_bytes() + held > kBytesAtOnce || !rate_.is_free(context_.now()))) break;
     One file = std::move(queue_.front());
     queue_.pop_front();
-    const FileRestore::Moment moment{is_last_round_ ? context_.view.index() : 0, lost_order_};
+    const bool is_here_for_good = is_last_round_ || is_lacking_round_;
+    const FileRestore::Moment moment{is_here_for_good ? context_.view.index() : 0, order_of(file)};
     const auto restore = std::make_shared<FileRestore>(keeping_, managing_, rate_, file, moment);
     const std::uint64_t id = file.file();
     under_way_.push_back({restore, std::move(file), held, is_new});
@@ -310,9 +333,16 @@ void Rebuild::restored(std::uint64_t file, FileRestore::Outcome outcome, const E
   PIF_ASSERT(at != under_way_.end(), file);
   const UnderWay ended = std::move(*at);
   under_way_.erase(at);
-  if (outcome == FileRestore::Outcome::kFailed) {
+  // A person has given up what cannot be restored of it: what is here is all that there is.
+  const bool is_given_up = outcome == FileRestore::Outcome::kFailed && ended.file.given_up() && is_lacking_round_ &&
+                           barren_rounds_ >= kBarrenMax;
+  if (is_lacking_round_ && (outcome != FileRestore::Outcome::kFailed || is_given_up)) restored_lacking_.push_back(file);
+  if (is_given_up) {
+    spdlog::warn("{}: what is not here is given up: {} {}", ended.file.path(), error.node, error.text);
+  } else if (outcome == FileRestore::Outcome::kFailed) {
     spdlog::warn("{} cannot be rebuilt at present: {} {}", ended.file.path(), error.node, error.text);
     ++failed_;
+    failed_files_.push_back(file);
     if (failures_.size() < kFailuresMax) failures_.push_back({file, ended.file.path(), error});
   } else if (ended.restore->is_final() && is_last_round_) {
     context_.lost_files.note_caught_up(FileId(file));
@@ -333,10 +363,12 @@ void Rebuild::end_round() {
   last_failed_ = failed_;
   barren_rounds_ = restored_ == 0 && failed_ > 0 ? barren_rounds_ + 1 : 0;
   const bool is_short = restored_ == 0 || context_.now() - round_begun_ < kShortRound;
+  if (is_lacking_round_) return end_lacking_round();
   if (failed_ > 0) {
-    phase_ = Phase::kPausing;
-    const unsigned doublings = std::min(barren_rounds_, 8u);
-    next_try_ = context_.now() + std::min<Duration>(kPauseFirst * (1u << doublings), kPauseMax);
+    if (!may_set_aside()) return pause();
+    phase_ = Phase::kSettingAside;
+    next_try_ = context_.now();
+    set_aside();
   } else if (!is_last_round_ && !is_short && ++long_rounds_ < kRoundsMax) {
     begin_round();  // until little came meanwhile
   } else {
@@ -345,6 +377,65 @@ void Rebuild::end_round() {
     if (!is_telling_) tell();  // what was said in the round before may be under way still
   }
 }
+
+void Rebuild::pause() {
+  phase_ = Phase::kPausing;
+  const unsigned doublings = std::min(barren_rounds_, 8u);
+  next_try_ = context_.now() + std::min<Duration>(kPauseFirst * (1u << doublings), kPauseMax);
+}
+
+// ---- files that hold up only themselves
+// ------------------------------------------------------------------------------
+
+// When this LFS had all of the file. What others had of one that was given up is not waited for.
+std::uint32_t Rebuild::order_of(const One& file) const {
+  if (file.given_up()) return UINT32_MAX;
+  const auto& lacking = context_.lost_files.lacking();
+  const auto known = lacking.find(file.file());
+  return known == lacking.end() ? lost_order_ : known->second;
+}
+
+// They failed twice in a row, and it is known which of the others were lost later.
+bool Rebuild::may_set_aside() const {
+  return barren_rounds_ >= kBarrenMax && lost_order_ > 0 &&
+         context_.lost_files.lacking().size() + failed_files_.size() <= LackingFiles::kFilesMax;
+}
+
+void Rebuild::set_aside() {
+  PIF_ASSERT(phase_ == Phase::kSettingAside && !failed_files_.empty(), failed_files_.size());
+  spdlog::warn("{} goes on without its part of {} files, which cannot be rebuilt at present", context_.config.name,
+               failed_files_.size());
+  lacking_files_.add(failed_files_, lost_order_, [this](const Status& status) {
+    next_try_ = context_.now() + kAskAgain;
+    if (!status) spdlog::warn("files cannot be set aside yet: {}", status.error().text);
+    if (!status || phase_ != Phase::kSettingAside) return;
+    barren_rounds_ = 0;
+    begin_round();  // in which nothing fails, or little more
+  });
+}
+
+void Rebuild::begin_lacking_round() {
+  const auto& lacking = context_.lost_files.lacking();
+  if (lacking.empty()) return become_member();
+  is_lacking_round_ = true;
+  begin_round(lacking.begin()->first - 1);
+}
+
+// Those that are not listed were removed.
+void Rebuild::end_lacking_round() {
+  std::vector<std::uint64_t> done = restored_lacking_;
+  for (const auto& [file, order] : context_.lost_files.lacking())
+    if (!std::binary_search(surveyed_.begin(), surveyed_.end(), file)) done.push_back(file);
+  pause();
+  if (done.empty() || lacking_files_.is_busy()) return;
+  lacking_files_.remove(std::move(done), [this](const Status& status) {
+    if (!status) spdlog::warn("the PIF Server cannot be told what is back: {}", status.error().text);
+    if (is_lacking_round_ && phase_ == Phase::kPausing && context_.lost_files.lacking().empty()) become_member();
+  });
+}
+
+// ---- the end
+// ---------------------------------------------------------------------------------------------------------
 
 // Rows come here again when it is returning; then what came until then is fetched, and it is a member.
 void Rebuild::tell() {

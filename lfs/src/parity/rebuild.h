@@ -4,8 +4,13 @@
 // one is short. Then the node is returning: what is written comes here again, and in one more round it gets what came
 // until then.
 //
+// Files that again and again cannot be restored hold up only themselves: they are set aside (lacking.h), and the node
+// goes on without them. It is a member then, and tries them in rounds of their own.
+//
 //   kMember -> kSurveying -> kWaiting -> kRestoring <-> kPausing
+//                            kRestoring -> kSettingAside -> kTelling
 //                            kRestoring -> kTelling -> kRestoring (once more, in the new view) -> kTelling -> kMember
+//   kMember -> kRestoring <-> kPausing; kRestoring -> kMember: of what a member lacks
 //
 // Only one that had nothing, and is to get something, waits to be asked. One thread.
 #pragma once
@@ -16,6 +21,7 @@
 #include <vector>
 
 #include "parity/file_restore.h"
+#include "parity/lacking.h"
 
 namespace pif::lfs {
 
@@ -41,7 +47,7 @@ class Rebuild {
   std::uint32_t percent() const;
 
  private:
-  enum class Phase : std::uint8_t { kMember, kSurveying, kWaiting, kRestoring, kPausing, kTelling };
+  enum class Phase : std::uint8_t { kMember, kSurveying, kWaiting, kRestoring, kPausing, kSettingAside, kTelling };
   using One = proto::ListLostReply::One;
   using Page = std::function<void(proto::ListLostReply&)>;
   struct Failure {
@@ -56,13 +62,19 @@ class Rebuild {
   void begin_survey();
   void surveyed(proto::ListLostReply& page);
   void end_survey();
-  void begin_round();
+  void begin_round(std::uint64_t after = 0);
   void step_round();
   void take_page(proto::ListLostReply& page);
   std::uint64_t held_bytes() const;  // of files under way that are not written yet
   void start_files();
   void restored(std::uint64_t file, FileRestore::Outcome outcome, const Error& error);
   void end_round();
+  void begin_lacking_round();
+  void end_lacking_round();
+  void pause();
+  bool may_set_aside() const;
+  void set_aside();
+  std::uint32_t order_of(const One& file) const;
   void tell();
   // Asks for the files behind list_after_; what becomes of it if the server does not answer: it is asked again.
   void list(Page page);
@@ -85,9 +97,10 @@ class Rebuild {
   std::uint64_t list_after_ = 0;
   bool has_more_ = false;
   std::vector<std::uint64_t> surveyed_;
-  std::uint64_t lacking_ = 0;     // of those surveyed
-  std::uint32_t lost_order_ = 0;  // while it is no member
-  std::uint32_t last_state_ = 0;  // wire::ViewState, in the view before
+  LackingFiles::Files told_lacking_;  // by the server, perhaps of the root before
+  std::uint64_t lacking_ = 0;         // of those surveyed
+  std::uint32_t lost_order_ = 0;      // while it is no member
+  std::uint32_t last_state_ = 0;      // wire::ViewState, in the view before
 
   // Of the round.
   std::deque<One> queue_;
@@ -102,13 +115,17 @@ class Rebuild {
   std::uint64_t restored_ = 0;
   std::vector<Failure> failures_;
   std::uint64_t failed_ = 0;
-  std::vector<Failure> last_failures_;  // of the round before, for who asks
+  std::vector<std::uint64_t> failed_files_;
+  std::vector<std::uint64_t> restored_lacking_;  // that were lacking, and are not any more
+  std::vector<Failure> last_failures_;           // of the round before, for who asks
   std::uint64_t last_failed_ = 0;
   std::uint64_t rounds_ = 0;
   Time round_begun_{};
-  unsigned long_rounds_ = 0;    // that ended well
-  unsigned barren_rounds_ = 0;  // in sequence, in which nothing was restored
-  bool is_last_round_ = false;  // in the view in which rows come here again
+  unsigned long_rounds_ = 0;       // that ended well
+  unsigned barren_rounds_ = 0;     // in sequence, in which nothing was restored
+  bool is_last_round_ = false;     // in the view in which rows come here again
+  bool is_lacking_round_ = false;  // of a member, and of what it lacks
+  LackingFiles lacking_files_{context_, ask_};
 
   RateLimit rate_;
   Progress progress_;

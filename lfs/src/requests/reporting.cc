@@ -137,6 +137,7 @@ proto::NodeInfo Reporting::node_info() {
   const Status room = context_.check_space(0);
   const bool no_inodes = info.inodes_total() > 0 && info.inodes_free() == 0;
   info.set_rebuilt_percent(context_.rebuilt_percent);
+  info.set_lacking(context_.lost_files.lacking().size());
   info.set_full(no_inodes || (!room && room.error().code == Code::kNoSpace));
   return info;
 }

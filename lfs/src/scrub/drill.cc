@@ -72,6 +72,11 @@ Result<net::Packet> Drill::drill(const Request& request, const proto::Drill& ask
     if (own_state() != wire::kViewMember)
       return fail(Code::kUnavailable, fmt::format("{} is {}: there is no drill before it takes part again",
                                                   context_.config.name, wire::view_state_name(own_state())));
+    if (!context_.lost_files.lacking().empty())
+      return fail(Code::kUnavailable,
+                  fmt::format("{} lacks its part of {} files (pif rebuild {}): there is no drill "
+                              "before it has them",
+                              context_.config.name, context_.lost_files.lacking().size(), context_.config.name));
     phase_ = Phase::kLeaving;
     begun_ = context_.now();
     files_ = files_total_ = bytes_ = bytes_total_ = differing_ = 0;

@@ -35,6 +35,8 @@ void EntryMend::listed(const Result<net::Packet>& reply) {
     return end(fail(Code::kNotFound, "the PIF Server knows of no such file with parity"));
   const proto::ListLostReply::One file = files[0];
   if (auto ok = check_all_there(file.layout()); !ok) return end(ok);
+  if (!file.lacking().empty() || context_.lost_files.lacks(file_))
+    return end(fail(Code::kUnavailable, "an LFS lacks its part of the file (pif rebuild)"));
   const auto known = context_.components.find(file_);
   if (known) return end({});  // somebody has written it anew meanwhile
   if (known.error().code != Code::kCorrupt) return end(fail(known.error()));

@@ -264,6 +264,7 @@ void Scrub::start(FileId file, std::optional<std::uint64_t> page) {
   const auto found = context_.components.find(file);
   if (!found || !(*found)->catalogued || !is_looked_at((*found)->state)) return;
   const ComponentPtr component = *found;
+  if (auto lost = context_.check_not_lost(file); !lost) return pass_->report.add(file, lost.error().text, false);
   const auto keeper = keeper_of(context_, component->state.shape());
   if (!keeper) return pass_->report.add(file, keeper.error().text, false);
   FileLength known = file_length_of(component->state.published());

@@ -69,6 +69,15 @@ void CatalogueBatch::keep_scrub(const catalogue::ScrubRecord& record, Done done)
       std::move(done));
 }
 
+void CatalogueBatch::keep_lacking(proto::StoredLacking lacking, Done done) {
+  leave(
+      {},
+      [lacking = std::move(lacking)](kv::Transaction& transaction) {
+        return catalogue::put_lacking(transaction, lacking);
+      },
+      std::move(done));
+}
+
 void CatalogueBatch::note(Done done) {
   leave(
       {}, [](kv::Transaction&) { return Status(); }, std::move(done));

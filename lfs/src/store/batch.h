@@ -34,6 +34,8 @@ class CatalogueBatch {
   void keep_view(std::string packed, Done done);
   // What became of the last scrub.
   void keep_scrub(const catalogue::ScrubRecord& record, Done done);
+  // Of which files this LFS lacks its part, all of them.
+  void keep_lacking(proto::StoredLacking lacking, Done done);
   // Nothing changes but the root's numbers.
   void note(Done done);
 

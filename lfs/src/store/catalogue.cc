@@ -18,6 +18,7 @@ constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kNumbersKey = "numbers";
 constexpr std::string_view kViewKey = "view";
 constexpr std::string_view kScrubKey = "scrub";
+constexpr std::string_view kLackingKey = "lacking";
 
 Result<proto::ComponentState> parse(FileId file, std::string_view value) {
   const auto what = fmt::format("the catalogue's entry of file {}", name_of(file));
@@ -160,6 +161,20 @@ Status put_scrub(kv::Transaction& transaction, const ScrubRecord& record) {
   PIF_ASSERT(record.ended > 0, record.ended);
   const std::string payload = kv::key_u64(static_cast<std::uint64_t>(record.ended)) + kv::key_u64(record.unrepaired);
   return transaction.put(kMeta, kScrubKey, kv::seal_value(payload));
+}
+
+Result<proto::StoredLacking> lacking(kv::Store& store) {
+  PIF_TRY_VALUE(auto transaction, store.read());
+  PIF_TRY_VALUE(const auto value, transaction->get(kMeta, kLackingKey));
+  if (!value) return proto::StoredLacking();
+  PIF_TRY_VALUE(const auto payload, kv::open_value(*value, "the catalogue's list of files that are lacking"));
+  proto::StoredLacking stored;
+  if (stored.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) return stored;
+  return fail(Code::kCorrupt, "the catalogue's list of files that are lacking cannot be read");
+}
+
+Status put_lacking(kv::Transaction& transaction, const proto::StoredLacking& lacking) {
+  return transaction.put(kMeta, kLackingKey, kv::seal_value(lacking.SerializeAsString()));
 }
 
 Result<std::uint64_t> version(kv::Store& store) {

@@ -43,6 +43,10 @@ struct ScrubRecord {
 [[nodiscard]] Result<ScrubRecord> scrub(kv::Store& store);
 [[nodiscard]] Status put_scrub(kv::Transaction& transaction, const ScrubRecord& record);
 
+// Files of which this LFS lacks its part (context/lost_files.h).
+[[nodiscard]] Result<proto::StoredLacking> lacking(kv::Store& store);
+[[nodiscard]] Status put_lacking(kv::Transaction& transaction, const proto::StoredLacking& lacking);
+
 // The format version; 0: the catalogue is new.
 [[nodiscard]] Result<std::uint64_t> version(kv::Store& store);
 // kVersion, kCorrupt: unless it is this release's, with components with parity or without.

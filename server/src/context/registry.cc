@@ -173,7 +173,15 @@ Status Registry::start_over(Node& node) {
 }
 
 std::uint32_t Registry::absent_companion(std::uint32_t node, bool certain, Time now) const {
-  std::vector<std::uint32_t> absent = views_.absent();
+  return companion_among(views_.absent(), node, certain, now);
+}
+
+std::uint32_t Registry::returning_companion(std::uint32_t node, Time now) const {
+  return companion_among(views_.returning(), node, false, now);
+}
+
+std::uint32_t Registry::companion_among(std::vector<std::uint32_t> absent, std::uint32_t node, bool certain,
+                                        Time now) const {
   std::erase(absent, node);
   if (absent.empty()) return 0;
   const std::uint32_t bevy = config_.default_bevy;

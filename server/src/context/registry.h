@@ -82,6 +82,8 @@ class Registry {
   // server itself puts both into one pair of bevies. Files made with other bevies, or for which the pairs were made
   // anew, may say otherwise; nobody looks through all files.
   std::uint32_t absent_companion(std::uint32_t node, bool certain, Time now) const;
+  // One that is returning, and may be its companion; 0: none is.
+  std::uint32_t returning_companion(std::uint32_t node, Time now) const;
 
   // ---- how LFSs reach one another ----
   // The node may be reached as its info says.
@@ -115,6 +117,8 @@ class Registry {
   void log_changes(Time now);
 
  private:
+  std::uint32_t companion_among(std::vector<std::uint32_t> nodes, std::uint32_t node, bool certain, Time now) const;
+
   const Config& config_;
   Rows& rows_;
   const Numbers& numbers_;

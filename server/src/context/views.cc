@@ -25,10 +25,11 @@ bool may_move(wire::ViewState from, wire::ViewState to) {
 }
 
 bool Views::load(std::uint32_t node, const proto::StoredNode& row) {
-  if (!row.has_view() && !row.incomplete()) return true;
+  if (!row.has_view() && !row.incomplete() && row.last_order() == 0) return true;
   const proto::ViewNode& stored = row.view();
   Membership membership;
   membership.is_incomplete = row.incomplete();
+  membership.last_order = row.last_order();
   if (row.has_view()) {
     if (stored.node() != node || !is_state(stored.state()) || stored.era() > kEraMax || row.view_index() == 0)
       return false;
@@ -47,6 +48,7 @@ bool Views::load(std::uint32_t node, const proto::StoredNode& row) {
 void Views::describe(std::uint32_t node, proto::StoredNode& row) const {
   const Membership& membership = of(node);
   row.set_incomplete(membership.is_incomplete);
+  row.set_last_order(membership.last_order);
   if (membership.index == 0) return;
   row.set_view_index(membership.index);
   proto::ViewNode& to = *row.mutable_view();
@@ -65,12 +67,13 @@ const Membership& Views::of(std::uint32_t node) const {
 void Views::move(std::uint32_t node, wire::ViewState to, std::uint64_t index) {
   PIF_ASSERT(index >= index_ && index > 0, index, index_);
   std::uint32_t last_lost = 0;
-  for (const auto& [id, other] : nodes_) last_lost = std::max(last_lost, other.lost_order);
+  for (const auto& [id, other] : nodes_) last_lost = std::max({last_lost, other.lost_order, other.last_order});
   Membership& membership = nodes_[node];
   PIF_ASSERT(may_move(membership.state, to), node, membership.state, to);
   if (to == wire::kViewLost) {
     membership.is_incomplete = membership.is_incomplete || membership.state != wire::kViewMember;
-    membership.lost_order = last_lost + 1;  // the last, also if it was absent: it may have lost what was rebuilt
+    membership.lost_order = membership.last_order =
+        last_lost + 1;  // the last, also if it was absent: it may have lost what was rebuilt
   }
   if (to == wire::kViewRebuilding) membership.is_incomplete = true;
   if (to == wire::kViewMember) {
@@ -99,13 +102,15 @@ std::vector<std::uint32_t> Views::return_last(std::uint32_t node, std::uint64_t 
   const auto at = std::find(order.begin(), order.end(), node);
   std::rotate(order.begin(), at, at + 1);
   std::vector<std::uint32_t> changed;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    Membership& membership = nodes_[order[i]];
-    const auto place = static_cast<std::uint32_t>(i + 1);
+  const std::uint32_t own = of(node).lost_order;
+  for (const std::uint32_t one : order) {
+    Membership& membership = nodes_[one];
+    const std::uint32_t place = one == node ? 1 : membership.lost_order + (membership.lost_order < own ? 1 : 0);
     if (membership.lost_order == place) continue;
     membership.lost_order = place;
+    membership.last_order = std::max(membership.last_order, place);
     membership.index = index_ = index;
-    changed.push_back(order[i]);
+    changed.push_back(one);
   }
   PIF_ASSERT(of(node).lost_order == 1, node, of(node).lost_order);
   return changed;
@@ -113,6 +118,10 @@ std::vector<std::uint32_t> Views::return_last(std::uint32_t node, std::uint64_t 
 
 std::vector<std::uint32_t> Views::absent() const {
   return in_order([](const Membership& one) { return one.is_absent(); });
+}
+
+std::vector<std::uint32_t> Views::returning() const {
+  return in_order([](const Membership& one) { return one.state == wire::kViewReturning; });
 }
 
 std::vector<std::uint32_t> Views::in_order(bool (*is_wanted)(const Membership&)) const {

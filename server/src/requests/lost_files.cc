@@ -32,7 +32,8 @@ Result<std::optional<proto::StoredEntry>> entry_of(ServerContext& context, std::
 }
 
 void describe(ServerContext& context, const proto::StoredFile& file, const proto::StoredEntry& entry,
-              std::unordered_map<std::uint64_t, std::string>& folders, proto::ListLostReply::One& to) {
+              std::unordered_map<std::uint64_t, std::string>& folders, std::uint32_t node,
+              proto::ListLostReply::One& to) {
   const auto folder = context.directory.path_of(file.parent(), folders);
   to.set_file(entry.id());
   to.set_path(fmt::format("{}/{}{}", folder ? *folder : std::string("(removed folder)"), file.name(),
@@ -42,6 +43,39 @@ void describe(ServerContext& context, const proto::StoredFile& file, const proto
   *to.mutable_file_length() = entry.file_length();
   to.set_epoch(entry.epoch());
   to.set_owner(entry.attributes().owner());
+  to.set_untouched(file.state() == kCommitted && (file.untouched() || file.bare()));
+  *to.mutable_lacking() = file.lacking();
+  to.set_given_up(std::any_of(entry.marks().begin(), entry.marks().end(), [node](const proto::FileMark& mark) {
+    return mark.node() == node && mark.kind() == wire::kMarkLost;
+  }));
+}
+
+void set_lack(proto::StoredFile& file, std::uint32_t node, std::uint32_t order) {
+  auto& lacking = *file.mutable_lacking();
+  for (int i = 0; i < lacking.size(); ++i) {
+    if (lacking[i].node() != node) continue;
+    if (order == 0) lacking.DeleteSubrange(i, 1);
+    return;  // the order that it had first is that of when it had all
+  }
+  if (order == 0) return;
+  proto::FileLack& lack = *lacking.Add();
+  lack.set_node(node);
+  lack.set_order(order);
+}
+
+// Files that are gone are passed over.
+Status node_lacks(ServerContext& context, Call&, const proto::NodeLacks& ask) {
+  PIF_TRY(known_node(context, ask.node()));
+  if (ask.files_size() > static_cast<int>(kFilesMax))
+    return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", ask.files_size(), kFilesMax));
+  for (const std::uint64_t id : ask.files()) {
+    PIF_TRY_VALUE(auto file, context.rows.file(id));
+    ++context.weight;
+    if (!file || file->state() == kPending) continue;
+    set_lack(*file, ask.node(), ask.order());
+    PIF_TRY(context.rows.put_file(id, *file));
+  }
+  return {};
 }
 
 Status list_lost(ServerContext& context, Call&, const proto::ListLost& ask, proto::ListLostReply& reply) {
@@ -68,7 +102,7 @@ Status list_lost(ServerContext& context, Call&, const proto::ListLost& ask, prot
     PIF_TRY_VALUE(const auto entry, entry_of(context, id, file));
     if (!entry || entry->layout().form() != wire::kFormParity) continue;
     if (!is_on(ask.node(), entry->layout())) continue;
-    describe(context, file, *entry, folders, *reply.add_files());
+    describe(context, file, *entry, folders, ask.node(), *reply.add_files());
     bytes += reply.files().rbegin()->ByteSizeLong() + 8;
   }
   PIF_ASSERT(reply.last() >= ask.after(), reply.last(), ask.after());
@@ -77,6 +111,9 @@ Status list_lost(ServerContext& context, Call&, const proto::ListLost& ask, prot
 
 }  // namespace
 
-void bind_lost_files(Operations& operations) { operations.bind<list_lost>(kWhileHeld); }
+void bind_lost_files(Operations& operations) {
+  operations.bind<list_lost>(kWhileHeld);
+  operations.bind<node_lacks>();
+}
 
 }  // namespace pif::server

@@ -239,6 +239,7 @@ Status list_files(ServerContext& context, Call& call, const proto::ListFiles& as
     one.set_epoch(entry.epoch());
     one.set_untouched(file.untouched());
     *one.mutable_marks() = entry.marks();
+    *one.mutable_lacking() = file.lacking();
   }
   context.weight += page.size();
   return {};

@@ -23,11 +23,20 @@ Status check_silent(const ServerContext& context, const Node& node) {
                           node.info.name(), seconds(context.now - node.leased)));
 }
 
+// Who returns has not said yet of which files it has its part. What it lacks of the others it gets from who is there.
+Status check_nobody_returns(const ServerContext& context, const Node& node) {
+  const std::uint32_t other = context.registry.returning_companion(node.info.id(), context.now);
+  if (other == 0) return {};
+  return fail(Code::kBusy, fmt::format("{} is just returning: ask again when it takes part, or is lost itself",
+                                       context.registry.find(other)->info.name()));
+}
+
 Status node_lost(ServerContext& context, Call& call, const proto::NodeLost& ask) {
   PIF_TRY_VALUE(Node * node, known_node(context, ask.node()));
   const Membership& membership = context.registry.views().of(ask.node());
   if (membership.state == kViewLost) return fail(Code::kInvalid, fmt::format("{} is lost already", node->info.name()));
   PIF_TRY(check_silent(context, *node));
+  PIF_TRY(check_nobody_returns(context, *node));
   const std::uint32_t other = context.registry.absent_companion(ask.node(), false, context.now);
   if (other != 0 && !ask.force())
     return fail(Code::kInvalid,
@@ -39,7 +48,8 @@ Status node_lost(ServerContext& context, Call& call, const proto::NodeLost& ask)
   return context.registry.move(*node, {kViewLost});
 }
 
-// Of two companions the one lost later returns first: the other lacks what was done while both were not there.
+// Of two companions the one lost later returns first: the other lacks what was done while both were not there. An LFS
+// finds out of which files that is so; this is for who says it of one that has nothing.
 Status check_order(const ServerContext& context, const Node& node) {
   const Views& views = context.registry.views();
   const std::uint32_t other = context.registry.absent_companion(node.info.id(), true, context.now);
@@ -66,12 +76,24 @@ Status has_all(ServerContext& context, Node& node, const Membership& membership)
   return context.registry.move(node, {kViewReturning, kViewMember});
 }
 
+Status check_nobody_lacks(ServerContext& context, const Node& node) {
+  for (const Node* other : context.registry.all()) {
+    if (other == &node || other->info.lacking() == 0) continue;
+    return fail(Code::kBusy,
+                fmt::format("{} lacks its part of {} files, which may need {}: pif rebuild {} names them",
+                            other->info.name(), other->info.lacking(), node.info.name(), other->info.name()));
+  }
+  return {};
+}
+
 // An LFS takes itself out, for a drill: it stays lost until it says that it is to come back, or is started again.
 Status begin_drill(ServerContext& context, Node& node, const Membership& membership) {
   if (node.in_drill) return {};  // asked again
   if (membership.state != kViewMember)
     return fail(Code::kInvalid, fmt::format("{} is {}: there is no drill before it takes part again", node.info.name(),
                                             view_state_name(membership.state)));
+  PIF_TRY(check_nobody_returns(context, node));
+  PIF_TRY(check_nobody_lacks(context, node));
   const std::uint32_t other = context.registry.absent_companion(node.info.id(), false, context.now);
   if (other != 0)
     return fail(Code::kBusy, fmt::format("{} is {}: without both of them files could not be read; bring it back first",
@@ -95,7 +117,6 @@ Status node_rebuilt(ServerContext& context, Call&, const proto::NodeRebuilt& ask
   if (!may_move(membership.state, to))
     return fail(Code::kInvalid, fmt::format("{} is {}: it does not become {}", node->info.name(),
                                             view_state_name(membership.state), view_state_name(to)));
-  if (to == kViewReturning) PIF_TRY(check_order(context, *node));
   node->in_drill = false;
   return context.registry.move(*node, {to});
 }
@@ -135,6 +156,7 @@ Status declare_silent(ServerContext& context) {
                           !context.registry.is_lease_over(*node, context.now);
     if (is_there || context.registry.views().of(id).state == kViewLost) continue;
     if (context.registry.absent_companion(id, false, context.now) != 0) continue;  // a person decides
+    if (!check_nobody_returns(context, *node)) continue;
     PIF_TRY(context.registry.move(*node, {kViewLost}));
   }
   return {};

@@ -189,13 +189,28 @@ void tell_hosts(const cluster::Cluster& cluster) {
   }
 }
 
+// One that is away may have what this one is rebuilt from: without it all files of the two would be lost.
+Status check_others_there(const cluster::LfsEntry& lfs, const std::map<std::uint64_t, FileRecord>& files,
+                          const std::vector<proto::NodeInfo>& nodes) {
+  const std::vector<std::uint32_t> needed = needed_of_pair(lfs.id, files, nodes);
+  if (needed.empty()) return {};
+  const auto other = std::find_if(nodes.begin(), nodes.end(),
+                                  [&](const proto::NodeInfo& node) { return node.id() == needed.front(); });
+  return fail(
+      Code::kBusy,
+      fmt::format("{0} is {1}, and may have what {2} is rebuilt from: start it (pif up) and wait until it takes "
+                  "part (pif rebuild {0}); if its disk is lost, too, give both up with --force",
+                  other->name(), wire::view_state_name(other->view_state()), lfs.name));
+}
+
 // Marks what is lost, then gives the LFS an empty root: in pif.toml, at the server, on the disk. Interrupted, it is
 // done again.
-Result<LostPlan> replace_root(Client& client, cluster::Cluster& cluster, cluster::LfsEntry& lfs) {
+Result<LostPlan> replace_root(Client& client, cluster::Cluster& cluster, cluster::LfsEntry& lfs, bool force) {
   const auto session = client::session_of(client);
   Inventory inventory(session);
   PIF_TRY(inventory.open(Inventory::Needs::kServer));
   PIF_TRY_VALUE(const auto files, inventory.all_files());
+  if (!force) PIF_TRY(check_others_there(lfs, files, inventory.nodes()));
   LostPlan plan = plan_lost(lfs.id, files, inventory.nodes());
   PIF_TRY(mark(*session, plan.marked));
   PIF_TRY_VALUE(lfs.uuid, cluster::random_uuid());
@@ -233,7 +248,7 @@ Outcome replace(const Program& program, const RescueOptions& options) {
   PIF_TRY_VALUE(Client client, await_server(cluster, startup, SteadyClock::now() + kUpDeadline));
   PIF_TRY_VALUE(Client patient, program.connect());
   PIF_TRY(await_silence(patient, lfs->id));
-  PIF_TRY_VALUE(const LostPlan plan, replace_root(patient, cluster, *lfs));
+  PIF_TRY_VALUE(const LostPlan plan, replace_root(patient, cluster, *lfs, options.force));
   if (startup.started() == 0) {
     Startup lfs_startup;
     std::erase_if(daemons, [&](const Daemon& daemon) { return daemon.name != lfs->name; });
@@ -297,7 +312,8 @@ Outcome accept_loss(const Program& program, const RescueOptions& options) {
   if (!wire::is_absent(node.view_state()))
     return fail(Code::kInvalid, fmt::format("{} is not lost: pif status says how it is", node.name()));
   PIF_TRY_VALUE(const auto files, inventory.all_files());
-  const auto concerned = plan_accepted(node.id(), files, inventory.nodes());
+  const AcceptedPlan plan = plan_accepted(node.id(), files, inventory.nodes());
+  const std::vector<MarkedFile>& concerned = plan.concerned;
   if (!program.common.json) {
     std::string text;
     for (const MarkedFile& file : concerned) text += one_line(file.path) + "\n";
@@ -312,9 +328,12 @@ Outcome accept_loss(const Program& program, const RescueOptions& options) {
                                 concerned.size() == 1 ? "this file" : "these files", node.name()),
                     "nothing was changed"));
   }
+  PIF_TRY(mark(*session, plan.marked));
   proto::AcceptLoss request;
   request.set_node(node.id());
-  PIF_TRY(session->call(std::move(request)));
+  const auto accepted = session->call(std::move(request));
+  // Where those that wait for it take part already, there is no order to change.
+  if (!accepted && (accepted.error().code != Code::kInvalid || plan.marked.empty())) return fail(accepted.error());
   if (program.common.json) {
     Json paths = Json::array();
     for (const MarkedFile& file : concerned) paths.push_back({{"path", file.path}, {"file", file.file}});
@@ -383,6 +402,7 @@ void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
       node.add_subcommand("replace", "Give an LFS whose disk is lost an empty root; mark files that lost rows");
   replaces->add_option("NODE", replace_options->node, "Name of the LFS, such as lfs1")->required();
   replaces->add_option("--root", replace_options->root, "Another folder for it (default: the same)")->type_name("DIR");
+  replaces->add_flag("--force", replace_options->force, "Though another LFS is away that files need then");
   replaces->fallthrough();
   on_run(replaces, program, replace_options, replace);
 

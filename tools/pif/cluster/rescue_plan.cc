@@ -49,15 +49,20 @@ std::vector<std::uint32_t> pair_of(std::uint32_t node, const proto::FileLayout& 
   return {};
 }
 
+bool lacks(std::uint32_t node, const FileRecord& file) {
+  return std::any_of(file.lacking().begin(), file.lacking().end(),
+                     [node](const proto::FileLack& lack) { return lack.node() == node; });
+}
+
 // Whose rows of the file are gone with the node; nobody's, if they can be rebuilt. Without parity it is the node's
-// alone. Where another one of its pair is bad or has a mark, neither can be rebuilt.
+// alone. Where another one of its pair is bad, lacks its part or has a mark, neither can be rebuilt.
 std::vector<std::uint32_t> lost_with(std::uint32_t node, const FileRecord& file, const std::set<std::uint32_t>& bad) {
   if (file.layout().bevies_size() == 0 || file.layout().form() != 1) return {node};
   std::vector<std::uint32_t> lost;
   for (const std::uint32_t other : pair_of(node, file.layout())) {
     const auto is_of_it = [other](const proto::FileMark& mark) { return mark.node() == other; };
     const bool has_mark = std::any_of(file.marks().begin(), file.marks().end(), is_of_it);
-    if (other != node && (has_mark || bad.contains(other))) lost.push_back(other);
+    if (other != node && (has_mark || bad.contains(other) || lacks(other, file))) lost.push_back(other);
   }
   if (!lost.empty()) lost.push_back(node);
   return lost;
@@ -154,17 +159,37 @@ LostPlan plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>
   return out;
 }
 
-std::vector<MarkedFile> plan_accepted(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
-                                      const std::vector<proto::NodeInfo>& nodes) {
+std::vector<std::uint32_t> needed_of_pair(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                                          const std::vector<proto::NodeInfo>& nodes) {
+  std::set<std::uint32_t> absent;
+  for (const auto& one : nodes)
+    if (one.id() != node && one.view_state() > wire::kViewMember) absent.insert(one.id());
+  std::set<std::uint32_t> out;
+  for (const auto& [id, file] : files) {
+    if (absent.empty() || file.layout().form() != wire::kFormParity || file.state() != kFileCommitted) continue;
+    for (const std::uint32_t other : pair_of(node, file.layout()))
+      if (absent.contains(other)) out.insert(other);
+  }
+  return {out.begin(), out.end()};
+}
+
+AcceptedPlan plan_accepted(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                           const std::vector<proto::NodeInfo>& nodes) {
   std::set<std::uint32_t> absent = without_rows(nodes);
   absent.erase(node);
-  std::vector<MarkedFile> out;
+  AcceptedPlan out;
   for (const auto& [id, file] : files) {
     if (!uses(node, file) || file.state() != kFileCommitted || file.layout().form() != wire::kFormParity) continue;
-    const std::vector<std::uint32_t> pair = pair_of(node, file.layout());
-    const auto is_absent = [&](std::uint32_t other) { return absent.contains(other); };
-    if (std::any_of(pair.begin(), pair.end(), is_absent)) out.push_back({id, node, wire::kMarkLost, file.path()});
+    bool is_concerned = false;
+    for (const std::uint32_t other : pair_of(node, file.layout())) {
+      is_concerned = is_concerned || absent.contains(other);
+      if (other == node || !lacks(other, file)) continue;
+      is_concerned = true;
+      out.marked.push_back({id, other, wire::kMarkLost, file.path()});
+    }
+    if (is_concerned) out.concerned.push_back({id, node, wire::kMarkLost, file.path()});
   }
+  sort(out.marked);
   return out;
 }
 

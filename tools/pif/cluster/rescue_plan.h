@@ -32,10 +32,21 @@ struct LostPlan {
 LostPlan plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
                    const std::vector<proto::NodeInfo>& nodes);
 
-// The loss of an absent node is accepted: files with parity that are on it and on a companion that is absent, too. Of
-// these only that node had what was written since the other was lost.
-std::vector<MarkedFile> plan_accepted(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
-                                      const std::vector<proto::NodeInfo>& nodes);
+// Nodes that are no members, and have a part of what files need of which the node has a part, too: they may have what
+// its loss would take.
+std::vector<std::uint32_t> needed_of_pair(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                                          const std::vector<proto::NodeInfo>& nodes);
+
+// The loss of an absent node is accepted.
+struct AcceptedPlan {
+  // Files with parity that are on it and on a companion that is absent, or lacks its part. Of these only that node had
+  // what was written since the other was lost.
+  std::vector<MarkedFile> concerned;
+  // Of these: companions that take part and lack their part. It cannot come back any more.
+  std::vector<MarkedFile> marked;
+};
+AcceptedPlan plan_accepted(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                           const std::vector<proto::NodeInfo>& nodes);
 
 // An old directory is kept. `everything`: all components, quarantined ones too.
 struct OldDirectoryPlan {

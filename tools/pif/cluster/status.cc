@@ -56,6 +56,7 @@ Json json_of(const Node& node) {
           {"number", node.number},
           {"view_state", node.view_state},
           {"rebuilt_percent", node.rebuilt_percent},
+          {"lacking", node.lacking},
           {"scrubbed", node.scrubbed},
           {"scrub_damages", node.scrub_damages},
           {"trouble", node.trouble},
@@ -101,6 +102,10 @@ std::string exposure_of(const Node& node) {
         "{0} is lost: {1}; start it (pif up), or give it a new disk: pif node replace {0}, "
         "pif rebuild {0}\n",
         node.name, kExposed);
+  if (node.lacking > 0)
+    return fmt::format(
+        "{0} lacks its part of {1} that it could not be given: pif rebuild {0} names them, and says why\n", node.name,
+        node.lacking == 1 ? "a file" : fmt::format("{} files", node.lacking));
   if (node.state == "down" && node.view_state == "member")
     return fmt::format(
         "{0} is down: who writes files that need it waits until it is lost (10 s, or pif node lost {0})\n", node.name);

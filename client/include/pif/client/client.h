@@ -153,6 +153,7 @@ struct Node {
   std::int64_t clock_ahead = 0;               // its clock minus the server's, seconds
   std::int64_t scrubbed = 0;                  // wall seconds: when its last scrub ended; 0: there was none
   std::uint64_t scrub_damages = 0;            // that were found then, and not repaired
+  std::uint64_t lacking = 0;                  // files with parity of which it lacks its part
   std::string view_state;                     // in the server's view: member, lost, rebuilding, returning
   std::uint32_t rebuilt_percent = 0;          // of what it is to get back, while it is rebuilding
 };

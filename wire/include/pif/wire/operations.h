@@ -83,6 +83,7 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(ReplaceNode, replace_node, Done, done, kOwner, kNone, kIdempotent) \
   ANSWERED(NodeLost, node_lost, Done, done, kOwner, kNone, kDeduplicated) \
   ANSWERED(NodeRebuilt, node_rebuilt, Done, done, kManage, kNone, kIdempotent) \
+  ANSWERED(NodeLacks, node_lacks, Done, done, kManage, kNone, kIdempotent) \
   ANSWERED(AcceptLoss, accept_loss, Done, done, kOwner, kNone, kIdempotent) \
   ANSWERED(AdoptFiles, adopt_files, Done, done, kOwner, kNone, kIdempotent) \
   /* LFS: components */ \
