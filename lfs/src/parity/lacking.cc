@@ -33,8 +33,8 @@ proto::StoredLacking stored_of(const LostFiles::Lacking& lacking) {
 void LackingFiles::add(std::vector<std::uint64_t> files, std::uint32_t order, Done done) {
   PIF_ASSERT(!is_busy_ && order > 0 && !files.empty(), files.size(), order);
   if (context_.lost_files.lacking().size() + files.size() > kFilesMax)
-    return done(fail(Code::kTooLarge, fmt::format("{} lacks its part of more than {} files", context_.config.name,
-                                                  kFilesMax)));
+    return done(
+        fail(Code::kTooLarge, fmt::format("{} lacks its part of more than {} files", context_.config.name, kFilesMax)));
   is_busy_ = true;
   tell(std::move(files), order, 0, std::move(done));
 }
@@ -60,12 +60,12 @@ void LackingFiles::tell(std::vector<std::uint64_t> files, std::uint32_t order, s
   word.set_node(context_.config.node);
   word.set_order(order);
   for (std::size_t i = first; i < end; ++i) word.add_files(files[i]);
-  ask_(std::move(packet), [this, files = std::move(files), order, end, done = std::move(done)](
-                              const Result<net::Packet>& reply) mutable {
-    if (reply) return tell(std::move(files), order, end, std::move(done));
-    is_busy_ = false;
-    done(fail(reply.error()));
-  });
+  ask_(std::move(packet),
+       [this, files = std::move(files), order, end, done = std::move(done)](const Result<net::Packet>& reply) mutable {
+         if (reply) return tell(std::move(files), order, end, std::move(done));
+         is_busy_ = false;
+         done(fail(reply.error()));
+       });
 }
 
 void LackingFiles::adopt(const Files& told) {
