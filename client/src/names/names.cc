@@ -334,6 +334,10 @@ Result<SystemStatus> Client::status(std::uint32_t wait_up) {
     status.run = nodes.moment().run();
     status.index = nodes.moment().index();
     status.view = nodes.view();
+    status.off_pairs = nodes.off_pairs();
+    for (const proto::BevyPair& pair : nodes.pairs())
+      status.pairs.emplace_back(std::vector(pair.first().begin(), pair.first().end()),
+                                std::vector(pair.second().begin(), pair.second().end()));
     return status;
   });
 }

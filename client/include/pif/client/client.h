@@ -166,6 +166,9 @@ struct SystemStatus {
   std::int64_t refused_since = 0;    // wall seconds
   std::uint64_t run = 0, index = 0;  // how far the directory has come
   std::uint64_t view = 0;            // index of the server's view
+  // Pairs of companion bevies of the default size, by node; and files that lie on none of these, when counted last.
+  std::vector<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>> pairs;
+  std::uint64_t off_pairs = 0;
 };
 
 // How often one operation was asked for, how it ended, how long it took.
