@@ -199,6 +199,33 @@ TEST_CASE("another directory's LFS stops the server as well, and one of an earli
   CHECK(early.beat(one.world).verdict() == kServerBehind);
 }
 
+TEST_CASE("an old directory says how far it has heard each LFS, and which of them is older still") {
+  World world{0};
+  Lfs newer, older;
+  older.id = 2;
+  newer.start(world);
+  older.start(world);
+  Lfs backup = older;
+  older.change(world);
+  const auto old = kv::copy_memory_state(*world.state);
+  const std::uint64_t heard = newer.number;
+  newer.change(world);
+  newer.change(world);  // hears of the moment that knows of the first
+  world.state = old;
+  world.start();
+  CHECK(newer.beat(world, kAsks).verdict() == kServerBehind);
+  CHECK(backup.beat(world, kAsks).verdict() == kServerBehind);
+  const auto nodes = Client(world).nodes();
+  CHECK(!nodes.refused().empty());
+  CHECK(nodes.nodes(0).number() == heard);
+  CHECK(nodes.nodes(0).trouble().empty());
+  CHECK(nodes.nodes(1).number() == older.number);
+  CHECK(nodes.nodes(1).state() == 5);
+  CHECK_THAT(nodes.nodes(1).trouble(), Catch::Contains("is older than it has been"));
+  CHECK(older.beat(world, kAsks).verdict() == kServerBehind);  // the newer root, if it is there after all
+  CHECK(Client(world).nodes().nodes(1).state() != 5);
+}
+
 TEST_CASE("a moment that was another run's first is of that run alone") {
   OneLfs one;
   proto::Moment last = Client(one.world).nodes().moment();

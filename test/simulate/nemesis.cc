@@ -74,7 +74,8 @@ void Nemesis::strike(Strike kind) {
     case Strike::kRestoreLfs:
     case Strike::kRestoreServer:
     case Strike::kWipe:
-    case Strike::kSwap: return put_back(kind, lfs);
+    case Strike::kSwap:
+    case Strike::kRestoreSome: return put_back(kind, lfs);
     default: return strike_others(kind);
   }
 }
@@ -159,7 +160,8 @@ void Nemesis::put_back(Strike kind, unsigned lfs) {
     default: break;
   }
   // Whoever has heard of the lost part is there when the server comes back, as it waits for them for a while only.
-  if (restores.restore_server()) calm_until_ = world_.now() + 10s;
+  const bool is_server_old = kind == Strike::kRestoreSome ? restores.restore_some() : restores.restore_server();
+  if (is_server_old) calm_until_ = world_.now() + 10s;
 }
 
 // A bit flips, or a block of one file lands in another (or elsewhere in the same).

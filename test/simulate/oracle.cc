@@ -37,11 +37,13 @@ std::uint64_t Oracle::begin_overwrite(FileNumber file, std::uint64_t first, std:
 }
 
 void Oracle::acknowledged(std::uint64_t write, Time now) {
+  writes_[write].told = now;
   if (!is_lapsed(writes_[write].begin, now)) writes_[write].end = now;
 }
 
 void Oracle::appended(std::uint64_t number, std::uint64_t first, Time now) {
   Write& write = writes_[number];
+  write.told = now;
   if (is_lapsed(write.begin, now) || is_loose(write.file)) return;
   if (write.first && *write.first != first)
     accuse(fmt::format("file {:x}: append {} was acknowledged at record {}, and seen at {}", write.file, number, first,
@@ -192,10 +194,34 @@ void Oracle::saw_length(FileNumber file, std::uint64_t records, const Span& when
 void Oracle::saw_record(FileNumber file, std::uint64_t number, std::span<const std::byte> bytes, const Span& when) {
   ++records_seen_;
   const auto stamp = read_record(bytes);
+  if (stamp && stamp->write != 0 && stamp->write < writes_.size()) narrow_moment(file, number, *stamp);
   if (stamp && stamp->write != 0 && stamp->write < writes_.size())
     return judge(file, number, *stamp, when, fmt::format("file {:x}, record {}", file, number));
   accuse(fmt::format("file {:x}, record {}: {} bytes that nobody wrote, at {:.6f}", file, number, bytes.size(),
                      seconds(when.end)));
+}
+
+void Oracle::begin_one_moment(FileNumber file) {
+  one_moment_.reset();
+  if (files_[file].copy_of == 0) one_moment_ = OneMoment{file, Time{}, kNever};  // a copy's writes are of its source
+}
+
+// The moment is not before the write began that is seen, nor after another one was acknowledged that came later.
+void Oracle::narrow_moment(FileNumber file, std::uint64_t number, Stamp stamp) {
+  if (!one_moment_ || one_moment_->file != file) return;
+  const Write& seen = writes_[stamp.write];
+  OneMoment& moment = *one_moment_;
+  moment.first = std::max(moment.first, seen.begin);
+  const Time there = seen.kind == Kind::kOverwrite ? seen.told : seen.begin;  // overwrites come after what they change
+  for (const auto other : files_[file].records[number].overwrites) {
+    if (other != stamp.write && writes_[other].begin > there) moment.last = std::min(moment.last, writes_[other].told);
+  }
+  if (moment.first <= moment.last) return;
+  accuse(
+      fmt::format("file {:x} mixes moments, and has no mark: record {} is of write {}; all seen is of {:.6f} or "
+                  "later, and of {:.6f} or before",
+                  file, number, stamp.write, seconds(moment.first), seconds(moment.last)));
+  one_moment_.reset();
 }
 
 // The record's number, if this stamp can be there: where its write put it.

@@ -65,6 +65,9 @@ class Oracle {
   void saw_file(const std::string& path, FileNumber file);
   void saw_length(FileNumber file, std::uint64_t records, const Span& when);
   void saw_record(FileNumber file, std::uint64_t number, std::span<const std::byte> bytes, const Span& when);
+  // What is seen of the file from here on must have been there at one moment, whichever that is.
+  void begin_one_moment(FileNumber file);
+  void end_one_moment() { one_moment_.reset(); }
 
   // ---- what is wrong ----
   void accuse(std::string text);
@@ -84,6 +87,7 @@ class Oracle {
     std::uint32_t count = 0;
     Time begin{};
     Time end = kNever;
+    Time told = kNever;          // when it was acknowledged, whatever was lost since
     bool may_lack_rows = false;  // a part that held some of them was put back unseen
   };
   struct Record {
@@ -119,6 +123,7 @@ class Oracle {
   void judge(FileNumber file, std::uint64_t number, Stamp stamp, const Span& when, const std::string& what);
   void judge_copied(FileNumber file, std::uint64_t number, Stamp stamp, const Span& when);
   void set_length(FileLog& log, std::uint64_t records, Time known);
+  void narrow_moment(FileNumber file, std::uint64_t number, Stamp stamp);
 
   std::function<void(const std::string&)> tell_;  // gets every violation at once
   std::map<FileNumber, FileLog> files_;
@@ -129,6 +134,11 @@ class Oracle {
   std::set<FileNumber> mixed_;
   std::set<FileNumber> undone_;  // have come back, perhaps without all they had
   std::optional<Span> forgotten_;
+  struct OneMoment {
+    FileNumber file = 0;
+    Time first{}, last = kNever;  // it lies between
+  };
+  std::optional<OneMoment> one_moment_;
   std::vector<std::string> violations_;
   std::uint64_t records_seen_ = 0;
   bool too_hard_ = false;

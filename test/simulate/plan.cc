@@ -10,11 +10,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<const char*, 23> kNames = {"kill server", "cut server",     "kill lfs",   "cut lfs", "kill client",
-                                                "kill worker", "break link",     "partition",  "stall",   "fail once",
-                                                "fail sticky", "fill",           "write back", "rot",     "back up",
-                                                "restore lfs", "restore server", "wipe",       "swap",    "take away",
-                                                "replace",     "cut off",        "pause"};
+constexpr std::array<const char*, 24> kNames = {
+    "kill server", "cut server",   "kill lfs",  "cut lfs",     "kill client",    "kill worker",
+    "break link",  "partition",    "stall",     "fail once",   "fail sticky",    "fill",
+    "write back",  "rot",          "back up",   "restore lfs", "restore server", "wipe",
+    "swap",        "restore some", "take away", "replace",     "cut off",        "pause"};
 
 sim::Options world_of(Dice& dice) {
   sim::Options out;
@@ -129,6 +129,7 @@ Plan Plan::for_restores(std::uint64_t seed) {
                                 Strike::kKillClient, Strike::kBreakLink, Strike::kWriteBack, Strike::kKillWorker};
   constexpr Strike kPutBack[] = {Strike::kRestoreLfs,    Strike::kRestoreLfs,    Strike::kRestoreLfs,
                                  Strike::kRestoreServer, Strike::kRestoreServer, Strike::kRestoreServer,
+                                 Strike::kRestoreSome,   Strike::kRestoreSome,   Strike::kRestoreSome,
                                  Strike::kWipe,          Strike::kSwap};
   Dice dice(seed ^ 0x726573746f7265);
   Plan plan;

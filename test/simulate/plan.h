@@ -29,8 +29,9 @@ enum class Strike : std::uint8_t {
   kBackUp,      // a copy is made of an LFS's root, or of the directory
   kRestoreLfs,  // what was copied takes its place
   kRestoreServer,
-  kWipe,  // an LFS has an empty disk, or its catalogue is empty
-  kSwap,  // two LFSs have each other's roots
+  kWipe,         // an LFS has an empty disk, or its catalogue is empty
+  kSwap,         // two LFSs have each other's roots
+  kRestoreSome,  // the directory, some LFSs, or both, each of a moment of its own
   // Of histories with bevies only: one LFS is away, or seems to be, for some time (absences.h).
   kTakeAway,  // killed, or its power goes; it comes back with what it had
   kReplace,   // the same, for good: an empty root takes its place

@@ -93,6 +93,12 @@ Restores::Restores(Shared& shared)
 std::size_t Restores::some_backup(std::size_t count) { return world_.pick(2) == 0 ? count - 1 : world_.pick(count); }
 
 void Restores::back_up() {
+  if (world_.pick(3) == 0) {  // all at one moment
+    server_.backups.emplace_back(world_.now(), cluster_.directory_image());
+    for (unsigned i = 0; i < cluster_.size(); ++i)
+      if (!lfss_[i].newest) lfss_[i].backups.emplace_back(world_.now(), cluster_.root_image(i));
+    return;
+  }
   const auto which = static_cast<unsigned>(world_.pick(cluster_.size() + 1));
   if (which == cluster_.size()) return server_.backups.emplace_back(world_.now(), cluster_.directory_image()), void();
   if (!lfss_[which].newest) lfss_[which].backups.emplace_back(world_.now(), cluster_.root_image(which));
@@ -145,10 +151,17 @@ void Restores::restore_lfs(unsigned lfs) {
 bool Restores::restore_server() {
   if (is_any_out() || server_.backups.empty()) return false;
   const auto [from, image] = server_.backups[some_backup(server_.backups.size())];
+  begin_server_restore(from, image);
+  return true;
+}
+
+// LFSs have what they are to have.
+void Restores::begin_server_restore(Time from, const std::shared_ptr<kv::MemoryState>& image) {
   ++done;
   shared_.may_be_stale = true;
   server_.newest = cluster_.directory_image();
   server_.lost = {from, world_.now()};
+  server_.must_notice = false;
   for (unsigned i = 0; i < cluster_.size(); ++i) {
     cluster_.faults(i).heal();
     if (!cluster_.lfs_runs(i) || world_.pick(2) == 0) cluster_.restart_lfs(i);
@@ -160,7 +173,57 @@ bool Restores::restore_server() {
   shared_.tell(fmt::format("the directory is what it was at {:.6f}: {}",
                            std::chrono::duration<double>(from.time_since_epoch()).count(),
                            server_.must_notice ? "behind" : "nobody may know"));
+}
+
+// One of the LFSs becomes what it was, with the directory: it need be found stale only if the directory is not behind.
+void Restores::put_back_with(const std::shared_ptr<kv::MemoryState>& directory, unsigned lfs) {
+  Lfs& part = lfss_[lfs];
+  const auto [from, image] = part.backups[some_backup(part.backups.size())];
+  put(lfs, image);
+  part.from = from;
+  part.is_foreign = false;
+  part.must_notice = is_older_than_heard(directory, lfs + 1, image);
+  part.backups = {{from, image}};
+  server_.together = std::min(server_.together.value_or(from), from);
+  shared_.tell(fmt::format("with it, lfs{} is what it was at {:.6f}", lfs,
+                           std::chrono::duration<double>(from.time_since_epoch()).count()));
+  cluster_.restart_lfs(lfs);
+}
+
+bool Restores::restore_some() {
+  if (is_any_out()) return false;
+  if (server_.backups.empty() || world_.pick(4) == 0) {
+    for (unsigned i = 0; i < cluster_.size(); ++i)
+      if (world_.pick(2) == 0) restore_lfs(i);
+    return false;
+  }
+  const auto [from, image] = server_.backups[some_backup(server_.backups.size())];
+  for (unsigned i = 0; i < cluster_.size(); ++i)
+    if (!lfss_[i].backups.empty() && world_.pick(2) == 0) put_back_with(image, i);
+  if (server_.together) server_.together = std::min(*server_.together, from);
+  begin_server_restore(from, image);
+  if (!server_.must_notice) return true;
+  for (Lfs& part : lfss_) part.must_notice = false;  // nobody is asked about them
   return true;
+}
+
+void Restores::lapse_together() {
+  if (!server_.together) return;
+  lapsed_ = true;
+  shared_.oracle.lapse({*server_.together, server_.lost.end});
+}
+
+void Restores::accept_all() {
+  one_moment_ = server_.together && !lapsed_;
+  lapse_together();
+  for (unsigned i = 0; i < cluster_.size(); ++i) accept(i);
+  accept_server();
+}
+
+void Restores::bring_all_back() {
+  for (unsigned i = 0; i < cluster_.size(); ++i)
+    if (lfss_[i].newest) bring_back(i);
+  bring_server_back();
 }
 
 void Restores::wipe(unsigned lfs) {

@@ -13,11 +13,13 @@ class Restores {
  public:
   explicit Restores(Shared& shared);
 
-  // ---- strikes; each does nothing where it would make two parts old at once that prove each other's age ----
+  // ---- strikes; each does nothing where parts are old already that prove its age ----
   void back_up();
   void restore_lfs(unsigned lfs);
   // True: it was restored, and all LFSs have been started that did not run.
   bool restore_server();
+  // Any of the parts, each to any moment. True as above.
+  bool restore_some();
   void wipe(unsigned lfs);
   void swap(unsigned one, unsigned other);
 
@@ -34,6 +36,8 @@ class Restores {
     std::shared_ptr<kv::MemoryState> newest;
     Span lost;
     bool must_notice = false;
+    // When LFSs were put back with it: the oldest moment of all.
+    std::optional<Time> together{};
   };
   const Lfs& lfs(unsigned index) const { return lfss_[index]; }
   const Server& server() const { return server_; }
@@ -42,6 +46,12 @@ class Restores {
   void bring_server_back();
   void accept(unsigned lfs) { lfss_[lfs].newest.reset(); }
   void accept_server() { server_.newest.reset(); }
+  // The directory and all LFSs that were put back with it are kept. What is not marked must be of one moment.
+  void accept_all();
+  void bring_all_back();
+  // The directory was put back with some LFSs, and nobody need have noticed: what was done since may be undone.
+  void lapse_together();
+  bool must_be_of_one_moment() const { return one_moment_; }
 
   std::uint64_t done = 0;      // restores, wipes and swaps
   std::uint64_t noticed = 0;   // of them; the others were younger than the last report
@@ -52,6 +62,8 @@ class Restores {
   bool is_any_out();
   void put(unsigned lfs, const sim::RootImage& image);
   std::size_t some_backup(std::size_t count);
+  void begin_server_restore(Time from, const std::shared_ptr<kv::MemoryState>& image);
+  void put_back_with(const std::shared_ptr<kv::MemoryState>& directory, unsigned lfs);
 
   Shared& shared_;
   sim::Cluster& cluster_;
@@ -59,6 +71,7 @@ class Restores {
   std::vector<Lfs> lfss_;
   Server server_;
   bool lapsed_ = false;
+  bool one_moment_ = false;
 };
 
 }  // namespace pif::simulate

@@ -81,14 +81,15 @@ void RestoresHistory::rescue_server(Workload& client, const SystemStatus& status
   if (status.refused.empty()) {
     if (server.must_notice) accuse("the directory was put back, and the server serves");
     oracle_.forget_names(server.lost, false);
+    restores_.lapse_together();
     return restores_.accept_server();
   }
   ++restores_.noticed;
-  if (!plan_.accepts) return restores_.bring_server_back();
+  if (!plan_.accepts) return restores_.bring_all_back();
   ++restores_.accepted;
   oracle_.forget_names(server.lost, true);
   if (const auto done = accept_old(client); !done) accuse("accept-old: " + done.error().to_string());
-  restores_.accept_server();
+  restores_.accept_all();
 }
 
 void RestoresHistory::rescue_lfss(Workload& client) {
@@ -158,6 +159,7 @@ Status RestoresHistory::accept_old(Workload& client) {
   const auto session = client::session_of(client.client());
   cli::Inventory inventory(session);
   PIF_TRY(inventory.open(cli::Inventory::Needs::kAnswers));
+  PIF_TRY(inventory.flush());
   PIF_TRY_VALUE(const auto components, inventory.everything());
   PIF_TRY_VALUE(const auto files, inventory.all_files());
   const auto plan = cli::plan_old(files, components, inventory.nodes());
@@ -189,6 +191,11 @@ void RestoresHistory::last(sim::Actor& self) {
 // A file that may have lost something says so; all others are as they were.
 void RestoresHistory::inspect_file(Workload& client, std::size_t path) {
   const auto entry = client.client().stat(paths_.text(path));
+  if (entry && entry->marks.empty() && restores_.must_be_of_one_moment()) {
+    oracle_.begin_one_moment(entry->id);
+    (void)client.read(path, true);
+    oracle_.end_one_moment();
+  }
   if (!entry || entry->marks.empty()) return FilesHistory::inspect_file(client, path);
   if (!marked_.contains(entry->id)) accuse(fmt::format("{} is marked, and nobody has done so", paths_.text(path)));
   if (client.read(path, true) || client.last_error().code != Code::kStaleData)

@@ -371,6 +371,72 @@ def accept_old_marks_again_what_an_accept_stale_that_was_forgotten_had_marked():
         check(marks(fs, "/same") == [], "what was not changed is not")
 
 
+def overwrite_everywhere(fs, path):
+    for record in range(2 * fs.count):
+        overwrite(fs, path, record)
+    await_heartbeats(fs)
+
+
+def kept_old(fs):
+    """What accept-old says that it marks, and has marked: {path: kinds}."""
+    fs.fails(3, "older than lfs. has seen it.*accept-old", "up", fs.folder)
+
+    def listed(*options):
+        found = {}
+        for file in fs.json("server", "accept-old", *options)["files"]:
+            found.setdefault(file["path"], set()).add(file["kind"])
+        return found
+
+    before = listed("--list")
+    check(listed() == before, "what was listed is marked")
+    up(fs)
+    for path, kinds in before.items():
+        check({kind for _, kind in marks(fs, path)} == kinds, f"{path}: {marks(fs, path)}")
+        fs.fails(3, "--stale", "cat", path)
+    return before
+
+
+def a_directory_and_an_lfs_that_are_old_together_do_not_vouch_for_one_another():
+    with CrashFileSystem(3) as fs:
+        for path in ("/changed", "/same", "/before"):
+            fs.crash_put(path)
+        overwrite_everywhere(fs, "/before")
+        down(fs)
+        for name in ("server", "lfs0"):
+            save(fs, name)
+        up(fs)
+        overwrite_everywhere(fs, "/changed")
+        down(fs)
+        for name in ("server", "lfs0"):
+            put_back(fs, name)
+        found = kept_old(fs)
+        check(found == {"/changed": {"mixed"}}, f"marked: {found}")
+        for path in ("/same", "/before"):
+            check(marks(fs, path) == [] and len(fs.content(path)) == 64 * RECORDS, f"{path} is as good as ever")
+
+
+def of_a_directory_with_an_older_and_a_newer_lfs_all_that_may_be_mixed_is_marked():
+    with CrashFileSystem(3) as fs:
+        for path in ("/first", "/then", "/same"):
+            fs.crash_put(path)
+        await_heartbeats(fs)
+        down(fs)
+        save(fs, "lfs0")
+        up(fs)
+        overwrite_everywhere(fs, "/first")
+        down(fs)
+        save(fs, "server")
+        save(fs, "lfs1")
+        up(fs)
+        overwrite_everywhere(fs, "/then")
+        down(fs)
+        for name in ("server", "lfs0", "lfs1"):
+            put_back(fs, name)
+        found = kept_old(fs)
+        check(found == {"/first": {"mixed"}, "/then": {"mixed"}}, f"marked: {found}")
+        check(marks(fs, "/same") == [] and len(fs.content("/same")) == 64 * RECORDS, "what was not changed is not")
+
+
 def a_directory_that_is_newer_than_all_roots_makes_them_stale():
     with FileSystem(2) as fs:
         put(fs, "/old", rows("o"))
@@ -608,6 +674,8 @@ if __name__ == "__main__":
                 the_newer_root_can_be_brought_back_instead,
                 an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgotten,
                 accept_old_marks_again_what_an_accept_stale_that_was_forgotten_had_marked,
+                a_directory_and_an_lfs_that_are_old_together_do_not_vouch_for_one_another,
+                of_a_directory_with_an_older_and_a_newer_lfs_all_that_may_be_mixed_is_marked,
                 a_directory_that_is_newer_than_all_roots_makes_them_stale,
                 a_root_that_is_newer_than_everything_else_makes_the_directory_old,
                 a_dead_disk_is_replaced_while_the_others_serve,

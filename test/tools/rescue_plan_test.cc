@@ -100,6 +100,58 @@ TEST_CASE("an LFS is not given up while another of its pair is away that may hav
   CHECK(plan.marked[0].node == 5);
 }
 
+TEST_CASE("a file is marked that an LFS has overwritten after the directory was copied, for others may be older") {
+  FileRecord known = file(kFileCommitted);
+  known.set_untouched(true);  // as the old directory has it
+  known.mutable_layout()->add_nodes(2);
+  known.mutable_file_length()->set_records(4);
+  auto first = component(kComponentCommitted), second = component(kComponentCommitted);
+  for (auto* one : {&first, &second}) {
+    *one->mutable_shape()->mutable_layout() = known.layout();
+    one->mutable_published()->set_records(4);
+    one->set_rows(2);
+  }
+  std::vector<proto::NodeInfo> nodes(2);
+  for (std::uint32_t i = 0; i < 2; ++i) nodes[i].set_id(i + 1);
+  for (auto& node : nodes) node.set_number(100);  // what the directory has heard
+  using Marks = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+  const auto marks = [&](bool is_known) {
+    const auto plan = is_known ? plan_old({{1, known}}, {{1, {{1, first}, {2, second}}}}, nodes)
+                               : plan_old({}, {{1, {{1, first}, {2, second}}}}, nodes);
+    Marks out;
+    for (const MarkedFile& one : plan.marked) out.emplace_back(one.node, one.kind);
+    for (const auto& one : plan.adopted) {
+      for (const auto& mark : one.marks()) out.emplace_back(mark.node(), mark.kind());
+    }
+    return out;
+  };
+  const Marks on_second{{2, wire::kMarkMixed}};
+  second.set_log_applied(100);
+  CHECK(marks(true).empty());  // the directory was copied later
+  second.set_log_applied(101);
+  CHECK(marks(true) == on_second);
+  CHECK(marks(false) == on_second);
+  second.set_log_applied(50);
+  nodes[1].set_taken_back(7);  // its numbers were given out twice
+  CHECK(marks(true) == on_second);
+  nodes[1].clear_taken_back();
+  nodes[1].set_state(kNodeStale);
+  CHECK(marks(true) == on_second);
+  nodes[1].set_state(kNodeUp);
+  second.set_log_applied(0);
+  known.set_untouched(false);
+  CHECK(marks(true).empty());
+  nodes[0].set_state(kNodeStale);  // older than the directory, which knows that the file was written to
+  CHECK(marks(true) == Marks{{1, wire::kMarkMixed}});
+  nodes[0].set_state(kNodeUp);
+  second.set_log_applied(101);
+  known.mutable_file_length()->set_records(1);  // all rows are on one LFS
+  first.mutable_published()->set_records(1);
+  first.set_log_applied(101);
+  second.set_log_applied(0);
+  CHECK(marks(true).empty());
+}
+
 TEST_CASE(
     "a file that can be rebuilt gets no mark when a disk is lost; one that cannot gets one for all that is gone") {
   FileRecord known = file(kFileCommitted);

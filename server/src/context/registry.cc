@@ -101,6 +101,10 @@ void Registry::refuse(Node& node, std::string why, Time now, std::int64_t wall) 
   PIF_ASSERT(node.met && node.presented.node().id() == node.info.id(), node.presented.node().id(), node.info.id());
   // Another process, with a root of the same identity, serves: this one does not take its place.
   if (node.ever && now - node.heard < config_.suspect_after) return;
+  show_trouble(node, std::move(why), now, wall);
+}
+
+void Registry::show_trouble(Node& node, std::string why, Time now, std::int64_t wall) {
   const std::int64_t since = node.info.trouble().empty() ? wall : node.info.trouble_since();
   if (node.info.trouble() != why)
     spdlog::error("{} (node {}): {}", node.presented.node().name(), node.presented.node().id(), why);

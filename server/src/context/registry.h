@@ -60,6 +60,8 @@ class Registry {
   [[nodiscard]] Status note_heartbeat(Node& node, Time now);
   // It must not serve: why, and what to do.
   void refuse(Node& node, std::string why, Time now, std::int64_t wall);
+  // What is wrong with it, for all to see: it is stale.
+  void show_trouble(Node& node, std::string why, Time now, std::int64_t wall);
   // Writes the node's row in this turn.
   [[nodiscard]] Status store(Node& node);
   // The same for all of which more is known than is stored.

@@ -128,6 +128,13 @@ void inform(ServerContext& context, const Call& call, Node& node, proto::Heartbe
   node.leased = call.arrived;  // not before it was sent
 }
 
+// The root lacks what this directory has seen of it, though the directory is old, too.
+bool is_older(const Node& node) {
+  const proto::NodeInfo& info = node.presented.node();
+  const bool is_of_before = info.incarnation() < std::min(node.confirmed, node.offered);
+  return info.number() < node.number || is_of_before;
+}
+
 // The verdict about what the node presents.
 Status judge(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   const proto::Heartbeat& beat = node.presented;
@@ -143,7 +150,8 @@ Status judge(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   if (context.standing == Standing::kBehind) {
     reply.set_verdict(kServerBehind);
     reply.set_text(context.behind);
-    note_alive(context, node);
+    if (is_older(node)) context.registry.show_trouble(node, older(node), context.now, context.wall);
+    if (!is_older(node)) note_alive(context, node);
     return {};
   }
   // Nobody goes along with this directory before all have been asked: who is told a moment of it goes along with no

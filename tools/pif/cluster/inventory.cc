@@ -161,6 +161,17 @@ Result<std::map<std::uint64_t, Held>> Inventory::everything() {
   return all;
 }
 
+Status Inventory::flush() {
+  PIF_TRY(renew());
+  std::vector<const proto::NodeInfo*> all;
+  for (const auto& node : nodes_) all.push_back(&node);
+  for (auto& reply : ask_all(all, std::vector<proto::Flush>(all.size()), session_->timeout())) {
+    const bool serves = reply || (reply.error().code != Code::kStaleNode && reply.error().code != Code::kUnavailable);
+    if (!reply && serves) return fail(std::move(reply.error()));
+  }
+  return {};
+}
+
 Status Inventory::hold(std::chrono::milliseconds time) {
   proto::Hold request;
   request.set_for_ms(static_cast<std::uint32_t>(time.count()));

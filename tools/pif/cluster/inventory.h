@@ -38,6 +38,8 @@ class Inventory {
   [[nodiscard]] Result<std::vector<Quarantined>> quarantine();
   // All components, and what is in quarantine.
   [[nodiscard]] Result<std::map<std::uint64_t, Held>> everything();
+  // All LFSs bring their overwrites in place. One that does not serve has done so at its start.
+  [[nodiscard]] Status flush();
   // Commits nothing for so long, everywhere; 0: goes on.
   [[nodiscard]] Status hold(std::chrono::milliseconds time);
   // One file id, as things are now.

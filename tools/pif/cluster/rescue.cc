@@ -351,6 +351,7 @@ Outcome accept_old(const Program& program, const RescueOptions& options) {
   const auto session = client::session_of(client);
   Inventory inventory(session);
   PIF_TRY(inventory.open(Inventory::Needs::kAnswers));
+  PIF_TRY(inventory.flush());  // so that components say what was overwritten
   PIF_TRY_VALUE(const auto components, inventory.everything());
   PIF_TRY_VALUE(const auto files, inventory.all_files());
   const OldDirectoryPlan plan = plan_old(files, components, inventory.nodes());

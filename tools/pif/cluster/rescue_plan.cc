@@ -98,7 +98,28 @@ bool lacks_sequencer(std::uint32_t node, const proto::FileLayout& layout, const 
   return std::any_of(held.begin(), held.end(), [](const auto& one) { return one.second.generation() > 0; });
 }
 
-proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held) {
+// The change of the node's root up to which the old directory has heard of it. Numbers of a root that was taken back
+// since, or is older than the directory has seen it, say nothing: they were given out twice.
+std::uint64_t heard_until(const proto::NodeInfo& node) {
+  return node.taken_back() > 0 || node.state() == kNodeStale ? 0 : node.number();
+}
+
+// Whether rows of the file are on another node, too.
+bool is_elsewhere(std::uint32_t node, const proto::FileLayout& layout, const proto::FileLength& file_length) {
+  return std::any_of(layout.nodes().begin(), layout.nodes().end(),
+                     [&](std::uint32_t other) { return other != node && rows_on(other, layout, file_length) > 0; });
+}
+
+// Rows there were overwritten after the directory was copied. Nobody can tell whether the other LFSs are as new, so the
+// file may mix old rows with new ones. Appends need no such mark: LFS 0 says which of them count.
+bool is_newer(const proto::NodeInfo& node, const proto::FileLayout& layout, const proto::FileLength& file_length,
+              const Held& held) {
+  const auto there = held.find(node.id());
+  return there != held.end() && there->second.log_applied() > heard_until(node) &&
+         is_elsewhere(node.id(), layout, file_length);
+}
+
+proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held, const std::vector<proto::NodeInfo>& nodes) {
   proto::AdoptFiles::One one;
   const proto::ComponentState& any = held.begin()->second;
   one.set_file(file);
@@ -111,10 +132,14 @@ proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held) {
     const auto there = held.find(node);
     const std::uint64_t rows = rows_on(node, one.layout(), one.file_length());
     const bool has_rows = rows == 0 || (there != held.end() && there->second.rows() >= rows);
-    if (has_rows && !lacks_sequencer(node, one.layout(), held)) continue;
+    const bool lost = !has_rows || lacks_sequencer(node, one.layout(), held);
+    const auto known =
+        std::find_if(nodes.begin(), nodes.end(), [node](const proto::NodeInfo& info) { return info.id() == node; });
+    const bool mixed = known != nodes.end() && is_newer(*known, one.layout(), one.file_length(), held);
+    if (!lost && !mixed) continue;
     proto::FileMark& mark = *one.add_marks();
     mark.set_node(node);
-    mark.set_kind(wire::kMarkLost);
+    mark.set_kind(lost ? wire::kMarkLost : wire::kMarkMixed);
   }
   return one;
 }
@@ -205,21 +230,23 @@ OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files,
   };
   for (const auto& [id, held] : everything) {
     if (held.empty() || !is_unknown(id, held) || held.begin()->second.shape().layout().nodes().empty()) continue;
-    out.adopted.push_back(adopted(id, held));
+    out.adopted.push_back(adopted(id, held, nodes));
   }
   for (const auto& [id, file] : files) {
     if (file.state() != kFileCommitted) continue;
-    const auto held = everything.find(id);
-    const proto::FileLength file_length = longest(file, held == everything.end() ? nullptr : &held->second);
+    const auto found = everything.find(id);
+    const Held held = found == everything.end() ? Held() : found->second;
+    const proto::FileLength file_length = longest(file, &held);
     for (const auto& node : nodes) {
       if (!uses(node.id(), file)) continue;
       const std::uint64_t rows = rows_on(node.id(), file.layout(), file_length);
-      const bool is_there = held != everything.end() && held->second.contains(node.id());
-      const bool has_rows = rows == 0 || (is_there && held->second.at(node.id()).rows() >= rows);
-      const bool lost =
-          !has_rows || (held != everything.end() && lacks_sequencer(node.id(), file.layout(), held->second));
-      // The directory may have forgotten that the LFS was taken back after changes had been lost there.
-      const bool mixed = node.taken_back() > 0 && !file.untouched();
+      const auto there = held.find(node.id());
+      const bool has_rows = rows == 0 || (there != held.end() && there->second.rows() >= rows);
+      const bool lost = !has_rows || lacks_sequencer(node.id(), file.layout(), held);
+      // The directory may have forgotten that the LFS was taken back after changes had been lost there. Or the LFS is
+      // older still.
+      const bool is_old = (node.taken_back() > 0 || node.state() == kNodeStale) && !file.untouched();
+      const bool mixed = is_old || is_newer(node, file.layout(), file_length, held);
       if (lost || mixed) out.marked.push_back({id, node.id(), lost ? wire::kMarkLost : wire::kMarkMixed, file.path()});
     }
   }

@@ -48,7 +48,8 @@ struct AcceptedPlan {
 AcceptedPlan plan_accepted(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
                            const std::vector<proto::NodeInfo>& nodes);
 
-// An old directory is kept. `everything`: all components, quarantined ones too.
+// An old directory is kept. `everything`: all components, quarantined ones too, with all overwrites in place. `nodes`:
+// as a server that is behind describes them.
 struct OldDirectoryPlan {
   std::vector<proto::AdoptFiles::One> adopted;  // what it does not know
   std::vector<MarkedFile> marked;               // what it knows, and LFSs have lost or may have old
