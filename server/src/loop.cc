@@ -236,6 +236,7 @@ void Loop::run_timers() {
     released(context_, context_.opens.expire(context_.wall));
     context_.outbox.expire_held(context_.wall);
     context_.registry.log_changes(context_.now);
+    pair_census_.step(context_);
     if (context_.locks.has_ended()) {
       if (auto erased = context_.locks.erase_ended(); !erased) context_.rows.break_with(std::move(erased.error()));
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "context/server_context.h"
+#include "requests/pair_census.h"
 
 namespace pif::server {
 
@@ -57,6 +58,7 @@ class Loop {
 
   ServerContext& context_;
   Operations operations_;
+  PairCensus pair_census_;
   std::vector<Reply> replies_;
   Time arrived_{};  // the request being handled
   Time tick_{};     // next

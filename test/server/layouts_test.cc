@@ -200,6 +200,17 @@ TEST_CASE("an LFS that is absent gets files with parity where other pairs are to
   CHECK(layout(client, {.width = 8}).error().code == Code::kUnavailable);
 }
 
+TEST_CASE("while one LFS of each pair is absent a narrow file gets a pair, not LFSs of several") {
+  World world(8);
+  Client client(world);
+  Companions before, after;
+  for (int i = 0; i < 8; ++i) add_companions(layout(client, {.width = 8, .bevy = 2}), before);
+  lose(world, client, {2});
+  lose(world, client, {2, 6});
+  for (int i = 0; i < 8; ++i) add_companions(layout(client, {.width = 4, .bevy = 2}), after);
+  CHECK(after == before);
+}
+
 TEST_CASE("two absent LFSs of a pair of companions are named, and two of different pairs do no harm") {
   World world(8);
   Client client(world);

@@ -142,11 +142,27 @@ def damage_elsewhere_does_not_hold_up_who_has_all():
             fs.await_clean()
 
 
+def a_file_on_no_pair_is_counted_and_made_anew():
+    with FileSystem(8, BEVIES) as fs:
+        data = pattern(3, 5000)
+        put(fs, "/steady", pattern(1, 5000))
+        fs.ok("put", *RECORDS, "--nodes", "lfs0,lfs1,lfs4,lfs5", *BEVIES, "-", "/named", data=data)
+        await_condition(lambda: fs.json("status")["off_pairs"] == 1, "it is counted", 60)
+        check(b"a file lies on no pair" in fs.ok("status"), "status says so")
+        done = fs.json("protect", "--all")
+        check([one["path"] for one in done["protected"]] == ["/named"], f"protected: {done}")
+        check(fs.content("/named") == data, "its bytes are the same")
+        await_condition(lambda: fs.json("status")["off_pairs"] == 0, "none is left", 60)
+        done = fs.json("protect", "--all")
+        check(not done["protected"], f"again: {done}")
+
+
 TESTS = [
     a_file_that_was_written_meanwhile_is_lost_alone,
     the_other_one_is_not_replaced_while_the_first_is_away,
     whoever_comes_back_first_both_have_all_in_the_end,
     damage_elsewhere_does_not_hold_up_who_has_all,
+    a_file_on_no_pair_is_counted_and_made_anew,
 ]
 
 if __name__ == "__main__":

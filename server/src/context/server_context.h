@@ -91,6 +91,7 @@ struct ServerContext {
   Standing standing = Standing::kGathering;
   std::string behind;             // why, for people
   std::int64_t behind_since = 0;  // wall seconds
+  std::uint64_t off_pairs = 0;    // files, when they were counted last (pair_census.h)
   HeldCommits held;
   Parking parking;
   std::vector<NodesWaiter> waiters;

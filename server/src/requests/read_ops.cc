@@ -14,6 +14,7 @@
 #include "pif/kv/value.h"
 #include "pif/net/calls.h"
 #include "pif/wire/convert.h"
+#include "requests/pair_census.h"
 
 namespace pif::server {
 namespace {
@@ -156,6 +157,12 @@ void describe_nodes(ServerContext& context, proto::NodesReply& reply) {
   reply.set_refused_since(context.behind_since);
   *reply.mutable_moment() = context.numbers.moment();
   reply.set_view(context.registry.views().index());
+  reply.set_off_pairs(context.off_pairs);
+  for (const auto& [first, second] : default_pairs(context)) {
+    proto::BevyPair& pair = *reply.add_pairs();
+    pair.mutable_first()->Add(first.begin(), first.end());
+    pair.mutable_second()->Add(second.begin(), second.end());
+  }
   if (!files || !entries) return;
   const std::uint64_t unnamed = context.pending.size() + context.outbox.doomed_count();
   reply.set_files(*files - std::min(*files, unnamed));

@@ -86,6 +86,7 @@ Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) 
           {"folders", status.folders},
           {"pending", status.pending},
           {"doomed", status.doomed},
+          {"off_pairs", status.off_pairs},
           {"sessions", status.sessions},
           {"daemons", daemons}};
 }
@@ -121,6 +122,10 @@ std::string troubles_of(const SystemStatus& status) {
     if (!node.trouble.empty())
       out += fmt::format("{} serves nothing since {}: {}\n", node.name, iso_second(node.trouble_since), node.trouble);
   }
+  if (status.off_pairs > 0)
+    out += fmt::format(
+        "{} no pair of bevies: the loss of one LFS of each pair may take them; pif protect --all makes them anew\n",
+        status.off_pairs == 1 ? "a file lies on" : fmt::format("{} files lie on", status.off_pairs));
   for (const auto& node : status.nodes) {
     out += exposure_of(node);
     if (std::abs(node.clock_ahead) >= kClocksApart)

@@ -1,4 +1,5 @@
-// protect: files without parity are made anew with it, under their names.
+// protect: files without parity are made anew with it, under their names; so are those that lie on no pair of bevies.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "names/operands.h"
 #include "pif/base/print.h"
 #include "pif/cluster/cluster.h"
+#include "pif/parity/pairs.h"
 #include "text/text.h"
 
 namespace pif::cli {
@@ -31,8 +33,14 @@ struct ProtectOptions {
 class Protector {
  public:
   // bevy: of files that have none; 0: they stay as they are.
-  Protector(const Program& program, const ProtectOptions& options, Client& client, std::uint32_t bevy)
-      : program_(program), options_(options), client_(client), bevy_(bevy), failures_(program) {}
+  Protector(const Program& program, const ProtectOptions& options, Client& client, std::uint32_t bevy,
+            std::vector<parity::BevyPair> pairs)
+      : program_(program),
+        options_(options),
+        client_(client),
+        bevy_(bevy),
+        pairs_(std::move(pairs)),
+        failures_(program) {}
 
   // A file that is named.
   Status find(const std::string& path) {
@@ -106,14 +114,25 @@ class Protector {
     return entry.kind == EntryKind::kFile && !entry.is_placed && !entry.is_protected &&
            (!entry.bevies.empty() || bevy_ > 0);
   }
+  // Its companions are no pair of the file system: it was made while too few LFSs were there, or on LFSs that somebody
+  // named. Only of bevies of the default size.
+  bool is_off_pairs(const Entry& entry) const {
+    if (entry.kind != EntryKind::kFile || entry.is_placed || !entry.is_protected || pairs_.empty()) return false;
+    const std::size_t bevy = pairs_.front().first.size();
+    const auto is_default = [bevy](std::uint32_t size) { return size == bevy; };
+    if (entry.bevies.size() % 2 != 0 || entry.nodes.size() != bevy * entry.bevies.size()) return false;
+    return std::all_of(entry.bevies.begin(), entry.bevies.end(), is_default) &&
+           !parity::lies_on_pairs(entry.nodes, entry.bevies, pairs_);
+  }
+  bool is_to_be_made(const Entry& entry) const { return lacks_parity(entry) || is_off_pairs(entry); }
   void note(const std::string& path, const Entry& entry) {
-    already_ += entry.is_protected ? 1 : 0;
-    if (!lacks_parity(entry)) return;
+    if (!is_to_be_made(entry)) already_ += entry.is_protected ? 1 : 0;
+    if (!is_to_be_made(entry)) return;
     found_.push_back({path, entry.file_length.bytes});
     bytes_found_ += entry.file_length.bytes;
   }
 
-  // The same LFSs in the same order, if bevies fit them; else as many as the server finds.
+  // The same LFSs in the same order, if bevies fit them and they are pairs; else as many as the server finds.
   CreateOptions options_for(const File& source, const Entry& entry) const {
     CreateOptions create;
     create.format = source.format();
@@ -121,7 +140,8 @@ class Protector {
     create.attributes = source.attributes();
     create.modified_ns = entry.modified_ns;
     create.same_host_ok = true;  // as it is
-    const bool keeps_nodes = !entry.bevies.empty() || source.nodes().size() % (2 * bevy_) == 0;
+    const bool fits = !entry.bevies.empty() || source.nodes().size() % (2 * bevy_) == 0;
+    const bool keeps_nodes = fits && !is_off_pairs(entry);
     if (keeps_nodes) create.nodes.assign(source.nodes().begin(), source.nodes().end());
     create.bevies = entry.bevies;
     if (entry.bevies.empty()) create.bevy = bevy_;
@@ -133,7 +153,7 @@ class Protector {
   // until then nothing has changed.
   Status protect(const std::string& path) {
     PIF_TRY_VALUE(const Entry entry, client_.stat(path));
-    if (!lacks_parity(entry)) return {};  // meanwhile
+    if (!is_to_be_made(entry)) return {};  // meanwhile
     PIF_TRY_VALUE(File source, client_.open(path, Client::Mode::kHold));
     PIF_TRY_VALUE(const FileLength file_length, source.file_length());
     const CreateOptions create = options_for(source, entry);
@@ -175,6 +195,7 @@ class Protector {
   const ProtectOptions& options_;
   Client& client_;
   const std::uint32_t bevy_;
+  const std::vector<parity::BevyPair> pairs_;
   Failures failures_;
   std::optional<Progress> progress_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
@@ -190,7 +211,9 @@ Outcome protect(const Program& program, const ProtectOptions& options) {
   PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(program.folder()));
   PIF_TRY(expand(client, paths));
   catch_interrupts();
-  Protector protector(program, options, client, options.bevy > 0 ? options.bevy : cluster.bevy);
+  PIF_TRY_VALUE(SystemStatus status, client.status());
+  Protector protector(program, options, client, options.bevy > 0 ? options.bevy : cluster.bevy,
+                      std::move(status.pairs));
   PIF_TRY(options.all ? protector.find_all()
                       : for_each_operand(paths, protector.failures(),
                                          [&](const std::string& path) { return protector.find(path); }));
@@ -204,11 +227,11 @@ void add_protect_command(CLI::App& app, Program& program) {
   auto options = std::make_shared<ProtectOptions>();
   CLI::App* command = add_command(app, program, "protect", "Make files that lack parity anew with it",
                                   "  pif protect /old.dat\n"
-                                  "  pif protect --all                all that `pif stat` calls unprotected\n"
+                                  "  pif protect --all                all that lack it, or lie on no pair of bevies\n"
                                   "  pif protect --all --dry-run      which these are\n"
                                   "  pif protect --bevy 4 /plain      a file that has no bevies");
   command->add_option("FILE", options->paths, "Files to protect");
-  command->add_flag("--all", options->all, "All files that lack parity, in all folders");
+  command->add_flag("--all", options->all, "All files that lack parity, or lie on no pair of bevies, in all folders");
   add_bevy_option(command, options->bevy,
                   "Bevies of this size for files that have none (default: that of the file system)");
   command->add_flag("-n,--dry-run", options->dry_run, "Only list them");
