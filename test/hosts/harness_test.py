@@ -2,11 +2,13 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
-from hosts import Failure, Hosts, await_condition, check, text, why_not  # isort: skip
+from hosts import BIN, Failure, Hosts, await_condition, check, text, why_not  # isort: skip
 from pif_system import main
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -107,6 +109,19 @@ def nothing_is_left_when_the_test_is_killed():
     await_condition(lambda: not running("sleep\0007777"), "all has ended", 10)
 
 
+def a_tree_is_where_it_is_also_in_a_folder_that_hosts_have_of_their_own():
+    for where in ("/tmp", "/srv", "/run"):
+        with tempfile.TemporaryDirectory(prefix="pif a tree ", dir=where) as temp:
+            tree = os.path.join(temp, "pif")
+            for room in ("hosts", "system"):
+                shutil.copytree(os.path.join(HERE, "..", room), os.path.join(tree, "test", room))
+            words = [os.path.join(tree, "test/hosts/with-hosts"), "1", "--disk", "64M", "--programs", BIN, "--"]
+            line = "pwd; cat test/hosts/nsrun >/dev/null && pif --version && touch /srv/x /tmp/x /run/x && echo there"
+            done = subprocess.run([*words, "sh", "-c", line], cwd=tree, stdout=-1, stderr=-1, text=True, check=False)
+            check(done.returncode == 0 and done.stdout.endswith("there\n"), f"below {where}: {done}")
+            check(done.stdout.startswith(tree + "\n"), f"in the same folder: {done.stdout}")
+
+
 def running(words):
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -124,6 +139,7 @@ TESTS = [
     faults_strike_and_pass,
     frames_are_late_or_lost_as_asked,
     nothing_is_left_when_the_test_is_killed,
+    a_tree_is_where_it_is_also_in_a_folder_that_hosts_have_of_their_own,
 ]
 
 if __name__ == "__main__":

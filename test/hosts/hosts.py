@@ -1,7 +1,8 @@
 """Hosts for tests: each has a network, mount, UTS and PID namespace of its own, and a cable to one bridge.
 
 `with Hosts(3) as hosts:` has h1, h2 and h3 with the addresses 10.77.0.1 and fd77::1 and so on, and folders /srv, /run
-and /tmp of their own, in memory. Programs of this build are in their PATH. Nothing of it is in the machine's own
+and /tmp of their own, in memory. This tree is where it is also if that is in one of those. Programs of this build are
+in their PATH. Nothing of it is in the machine's own
 namespaces: the bridge is in one, too. All of it is in a PID namespace whose first process ends when this process does,
 however that ends, or after `seconds`; so nothing is left behind.
 
@@ -19,7 +20,8 @@ import subprocess
 import sys
 import threading
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, "..", "system"))
 from pif_system import BIN, Failure, await_condition, check  # noqa: E402  the folder must be known first
 
@@ -28,28 +30,56 @@ HOSTS_MAX = 64
 FDS_BYTES = 4096  # of one command of nsrun
 PROGRAMS = ("ip", "nft", "tc", "nsenter", "unshare", "mount", "timeout")
 
+# Folders that lie where something was mounted just now are there again.
+SHOW = """
+show() {
+  at=0
+  for path; do
+    at=$((at + 1))
+    [ "$path" -ef "/mnt/seen/$at" ] || { mkdir -p "$path" && mount --rbind "/mnt/seen/$at" "$path"; } || exit 1
+  done
+}
+"""
+
 # The first process of all. It ends when the other end of its standard input is closed.
 WORLD = """
-mount -t tmpfs -o size=64M none /mnt && mkdir /mnt/bin && mount --bind "$1" /mnt/bin || exit 1
+seconds=$1 programs=$2
+shift 2
+mount -t tmpfs -o size=64M none /mnt && mkdir /mnt/bin && mount --bind "$programs" /mnt/bin || exit 1
+at=0
+for path; do
+  at=$((at + 1))
+  mkdir -p "/mnt/seen/$at" && mount --rbind "$path" "/mnt/seen/$at" || exit 1
+done
 ip link set lo up && ip link add br0 type bridge && ip link set br0 up || exit 1
 echo ready
-exec timeout "$2" cat >/dev/null
+exec timeout "$seconds" cat >/dev/null
 """
 
 # What stays of a host when its power goes: its cables and its disk.
-BOX = """
-mount -t tmpfs -o "size=$2" none /srv && mkdir /srv/home && mount --bind /mnt/hosts /etc/hosts || exit 1
+BOX = (
+    SHOW
+    + """
 hostname "$1" && ip link set lo up || exit 1
+mount -t tmpfs -o "size=$2" none /srv && mkdir /srv/home && mount --bind /mnt/hosts /etc/hosts || exit 1
+shift 2
+show "$@"
 echo ready
 exec sleep infinity
 """
+)
 
 # The first process of a host. What is orphaned is its child, and goes when it ends.
-POWER = """
+POWER = (
+    SHOW
+    + """
 mount -t tmpfs -o size=256M none /run && mount -t tmpfs -o "size=$1" none /tmp && chmod 1777 /tmp || exit 1
+shift
+show "$@"
 echo ready
 exec env --ignore-signal=CHLD sleep infinity
 """
+)
 
 
 def why_not():
@@ -59,6 +89,8 @@ def why_not():
     for program in PROGRAMS:
         if not shutil.which(program):
             return f"there is no {program}"
+    if ROOT.startswith("/mnt/"):
+        return f"this tree, {ROOT}, is below /mnt, which hosts have of their own"
     made = call_quietly("unshare", "--net", "--mount", "--uts", "--pid", "--fork", "nft", "list", "tables")
     return "" if made.returncode == 0 else f"no namespaces with nftables: {made.stderr.strip()}"
 
@@ -120,7 +152,7 @@ class Host:
         self.delay = None
         self.box = Namespace(
             hosts.world.enter("mount", "pid")
-            + ["unshare", "--net", "--mount", "--uts", "sh", "-c", BOX, "box", self.name, hosts.disk]
+            + ["unshare", "--net", "--mount", "--uts", "sh", "-c", BOX, "box", self.name, hosts.disk, *hosts.seen]
         )
         self.plug_in()
         self.power = None
@@ -144,6 +176,7 @@ addr add {self.address6}/64 dev eth0 nodad
         self.power = Namespace(
             self.box.enter("net", "mount", "uts", "pid")
             + ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", POWER, "power", self.hosts.disk]
+            + self.hosts.seen
         )
 
     def power_off(self):
@@ -258,11 +291,13 @@ link set x{number} master br0 up
 
 
 class Hosts:
-    """So many hosts, in order: hosts[0] is h1. disk: size of /srv on each, and of /tmp."""
+    """So many hosts, in order: hosts[0] is h1. disk: size of /srv on each, and of /tmp. seen: folders that are there on
+    each like this tree and its build, wherever they lie."""
 
-    def __init__(self, count, disk="1G", seconds=900, programs=BIN):
+    def __init__(self, count, disk="1G", seconds=900, programs=BIN, seen=()):
         check(0 < count <= HOSTS_MAX, f"{count} hosts")
         self.disk = disk
+        self.seen = [ROOT, os.path.dirname(os.path.realpath(programs)), *map(os.path.realpath, seen)]
         self.delay_program = os.environ.get("PIF_DELAY", os.path.join(programs, "..", "test", "hosts", "pif-delay"))
         self.env = {"PATH": "/mnt/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/srv/home"}
         self.env.update(TMPDIR="/tmp", LANG="C.UTF-8", PIF_RSH=NSRUN)
@@ -278,7 +313,7 @@ class Hosts:
     def begin(self, count, seconds, programs):
         self.world = Namespace(
             ["unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
-            + ["sh", "-c", WORLD, "world", programs, str(seconds)],
+            + ["sh", "-c", WORLD, "world", str(seconds), programs, *self.seen],
             stdin=subprocess.PIPE,
         )
         mnt = f"/proc/{self.world.pid}/root/mnt"

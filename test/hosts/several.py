@@ -5,7 +5,7 @@ import time
 from hosts import Failure, Hosts, await_condition, check, text, why_not  # isort: skip
 from pif_system import Running, check_failure  # isort: skip
 
-FOLDER = "/srv/pif"
+FOLDER = "/srv/pif-fs"  # not where a clone may lie, which hosts see, too
 
 
 def timed(function, *arguments, **options):

@@ -161,7 +161,7 @@ def daemons_that_end_are_started_again_by_host_run():
                 fs.fails("h1", 3, "somebody runs pif host run", "host", "run", FOLDER)
                 fs.await_up()
                 before = fs.json("h1", "host", "status", FOLDER)["daemons"]
-                fs.host("h1").ok("sh", "-c", "kill -9 $(head -n 1 /srv/pif/lfs0/lock)")
+                fs.host("h1").ok("sh", "-c", "kill -9 $(head -n 1 /srv/pif-fs/lfs0/lock)")
 
                 def runs_again():
                     now = fs.json("h1", "host", "status", FOLDER)["daemons"]
@@ -181,7 +181,7 @@ def keys_travel_on_standard_input_alone():
         hosts.refuse = lambda address, command: commands.append(command)
         hosts[0].ok("pif", "init", "--hosts", "h1,h2", FOLDER)
         hosts[0].ok("pif", "up", FOLDER)
-        line = r"pif host (receive|up) /srv/pif( --id [0-9a-f]{16} --edition \d+)? --json"
+        line = r"pif host (receive|up) /srv/pif-fs( --id [0-9a-f]{16} --edition \d+)? --json"
         check(len(commands) == 3 and all(re.fullmatch(line, command) for command in commands), f"{commands}")
 
 
