@@ -1,5 +1,6 @@
 #include "pif/cluster/cluster.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -29,9 +30,9 @@ namespace pif::cluster {
 namespace {
 
 constexpr std::size_t kSocketPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
-constexpr std::size_t kHostInPathMax = 32;
 constexpr mode_t kOpenFolderMode = 0755;  // other users of this machine may look and connect
 constexpr mode_t kDescriptionMode = 0644;
+constexpr mode_t kDiskFolderMode = 0700;
 constexpr std::size_t kEndpointBytesMax = 4096;
 
 // One folder, one name: how long the path is decides where the sockets are.
@@ -46,6 +47,15 @@ Status check_name(const std::string& folder) {
   if (is_utf8(folder)) return {};
   return fail(Code::kInvalid,
               fmt::format("the name of the folder {} is not UTF-8: choose another one", to_utf8(folder)));
+}
+
+// Device and inode do not tell a folder from one that was removed before it was made: with the time when they do.
+std::uint64_t number_of(const std::string& folder) {
+  struct statx about {};
+  if (::statx(AT_FDCWD, folder.c_str(), 0, STATX_INO | STATX_BTIME, &about) != 0) return 0;
+  const std::string all = fmt::format("{}:{} {} {}.{}", about.stx_dev_major, about.stx_dev_minor, about.stx_ino,
+                                      about.stx_btime.tv_sec, about.stx_btime.tv_nsec);
+  return hash_bytes(std::as_bytes(std::span(all)));
 }
 
 Result<std::string> random_id() {
@@ -128,6 +138,9 @@ std::string tcp_file(const Cluster& cluster, const std::string& daemon) {
   return cluster.run_folder() + "/" + daemon + ".tcp";
 }
 
+// Second line of that file: whose port it is. A copy of the folder has the file, too.
+std::string folder_line(const Cluster& cluster) { return fmt::format("{:016x}\n", cluster.folder_number); }
+
 // Makes the folder of a new file system, and gives its real path.
 Result<std::string> prepare_folder(const std::string& folder) {
   PIF_TRY(check_name(folder));  // before it is made
@@ -138,15 +151,15 @@ Result<std::string> prepare_folder(const std::string& folder) {
   return real;
 }
 
-// `cluster`: but for folder, id, uuids and stage.
+// `cluster`: but for folder, uuids and stage.
 Result<Cluster> write_new(const std::string& folder, Cluster cluster) {
   cluster.folder = folder;
-  PIF_TRY_VALUE(cluster.id, random_id());
   PIF_TRY(name_roots(cluster));
   cluster.stage = Stage::kNew;
   const std::string text = format_description(cluster);
   // Roots are as load_cluster() gives them.
   PIF_TRY_VALUE(cluster, parse_description(folder, text, cluster.own_host));
+  cluster.folder_number = number_of(folder);
   PIF_TRY(check_own_folder(cluster));
   PIF_TRY(make_keys(folder, cluster.own_host));
   if (cluster.has_hosts()) PIF_TRY(write_own_host(folder, cluster.own_host));
@@ -157,14 +170,29 @@ Result<Cluster> write_new(const std::string& folder, Cluster cluster) {
   return cluster;
 }
 
+Status make_disk_folders(const std::vector<std::string>& disks, const std::string& id) {
+  for (const std::string& disk : disks) {
+    const std::string path = disk_folder(disk, id);
+    if (::mkdir(path.c_str(), kDiskFolderMode) != 0 && errno != EEXIST)
+      return fail_errno(errno, "cannot make the folder " + path);
+    PIF_TRY(sync_folder(disk));
+  }
+  return {};
+}
+
+// Those that are empty: of a file system that could not be made.
+void remove_disk_folders(const std::vector<std::string>& disks, const std::string& id) {
+  for (const std::string& disk : disks) ::rmdir(disk_folder(disk, id).c_str());
+}
+
 }  // namespace
 
 std::string Cluster::run_folder() const {
   const std::string inside = folder + "/run";
   const std::size_t longest = inside.size() + 1 + kDaemonNameMax + std::string_view(".sock").size();
   if (longest <= kSocketPathBytesMax) return inside;
-  // Two hosts may share a /tmp where they are only folders or namespaces of one machine.
-  return "/tmp/pif-" + id + (own_host.empty() ? own_host : "-" + own_host.substr(0, kHostInPathMax));
+  // A copy has the same id. So have two hosts that are only folders or namespaces of one machine.
+  return fmt::format("/tmp/pif-{}-{:016x}", id, folder_number);
 }
 
 // The boot alone would not do: a machine may be cut into containers, which share nothing but the kernel.
@@ -203,12 +231,13 @@ proto::Endpoints Cluster::server_endpoints() const {
     return endpoints;
   }
   if (tcp == TcpMode::kNone) return endpoints;
-  if (const auto text = read_file(tcp_file(*this, "server"), kEndpointBytesMax)) {
-    const auto space = text->find(' ');
-    const auto end = text->find('\n');
-    endpoints.set_tcp(text->substr(0, std::min(space, end)));
-    if (space != std::string::npos) endpoints.set_curve_key(text->substr(space + 1, end - space - 1));
-  }
+  const auto text = read_file(tcp_file(*this, "server"), kEndpointBytesMax);
+  if (!text) return endpoints;
+  const std::string line = text->substr(0, text->find('\n'));
+  if (*text != line + "\n" + folder_line(*this)) return endpoints;  // a copy of another folder's file
+  const auto space = line.find(' ');
+  endpoints.set_tcp(line.substr(0, space));
+  if (space != std::string::npos) endpoints.set_curve_key(line.substr(space + 1));
   return endpoints;
 }
 
@@ -216,7 +245,8 @@ Status publish_tcp(const Cluster& cluster, const std::string& daemon, const prot
   if (listening.tcp().empty() || cluster.has_hosts()) return {};
   std::string line = listening.tcp();
   if (!listening.curve_key().empty()) line += " " + listening.curve_key();
-  return write_file(tcp_file(cluster, daemon), line + "\n", kDescriptionMode, Existing::kReplace);
+  return write_file(tcp_file(cluster, daemon), line + "\n" + folder_line(cluster), kDescriptionMode,
+                    Existing::kReplace);
 }
 
 void remove_short_run_folder(const Cluster& cluster) {
@@ -250,17 +280,29 @@ Result<net::ListenOptions> Cluster::listen_options(const std::string& daemon) co
   return options;
 }
 
-Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp) {
+std::string disk_folder(const std::string& disk, const std::string& id) {
+  return (disk == "/" ? "" : disk) + "/pif-" + id;
+}
+
+Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp,
+                               const std::vector<std::string>& disks) {
   if (count == 0 || count > kWidthMax)
     return fail(Code::kInvalid, fmt::format("a file system has 1 to {} LFSs, not {}", kWidthMax, count));
   PIF_TRY(check_bevy(count, bevy));
   PIF_TRY_VALUE(const std::string real, prepare_folder(folder));
   Cluster cluster;
+  PIF_TRY_VALUE(cluster.id, random_id());
   cluster.bevy = bevy;
   cluster.tcp = tcp;
-  for (std::uint32_t i = 0; i < count; ++i)
-    cluster.lfss.push_back({i + 1, fmt::format("lfs{}", i), fmt::format("{}/lfs{}", real, i), {}});
-  return write_new(real, std::move(cluster));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::string where = disks.empty() ? real : disk_folder(disks[i % disks.size()], cluster.id);
+    cluster.lfss.push_back({i + 1, fmt::format("lfs{}", i), fmt::format("{}/lfs{}", where, i), {}});
+  }
+  const std::string id = cluster.id;
+  Status made = make_disk_folders(disks, id);
+  auto written = made ? write_new(real, std::move(cluster)) : fail(std::move(made.error()));
+  if (!written) remove_disk_folders(disks, id);
+  return written;
 }
 
 Result<Cluster> create_cluster(const std::string& folder, Cluster plan) {
@@ -268,6 +310,7 @@ Result<Cluster> create_cluster(const std::string& folder, Cluster plan) {
     return fail(Code::kInvalid, "a file system of several hosts needs hosts, and this must be one of them");
   PIF_TRY(check_bevy(plan.lfss.size(), plan.bevy));
   plan.edition = std::max<std::uint64_t>(plan.edition, 1);
+  PIF_TRY_VALUE(plan.id, random_id());
   PIF_TRY_VALUE(const std::string real, prepare_folder(folder));
   return write_new(real, std::move(plan));
 }
@@ -281,6 +324,7 @@ Result<Cluster> load_cluster(const std::string& folder) {
   if (!text) return fail(std::move(text.error()));
   PIF_TRY_VALUE(const std::string own_host, read_own_host(real));
   PIF_TRY_VALUE(Cluster cluster, parse_description(real, *text, own_host));
+  cluster.folder_number = number_of(real);
   PIF_TRY(check_own_folder(cluster));
   PIF_TRY(check_run_folder(cluster));
   return cluster;

@@ -164,6 +164,7 @@ Result<Cluster> take_shared_files(const std::string& folder, std::span<const Sha
     return fail(Code::kInvalid,
                 fmt::format("the description that came is of file system {}, not of {}", after.id, before.id));
   if (after.edition <= before.edition) return before;
+  after.folder_number = before.folder_number;
   PIF_TRY(write_keys(before.folder, files));
   PIF_TRY(write_file(description_path(before.folder), text, kOpenMode, Existing::kReplace));
   return after;

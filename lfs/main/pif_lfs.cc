@@ -120,7 +120,9 @@ Status init(const std::string& folder, const std::string& name, bool replace) {
   auto storage = component::make_real_storage();
   if (is_new) PIF_TRY(storage->make_folder(entry.root));
   if (!is_new) PIF_TRY(check_root_there(entry.root));
+  PIF_TRY(cluster::check_unshared(cluster, entry.root));
   PIF_TRY(lock(*storage, entry.root));
+  PIF_TRY(cluster::note_user(cluster, entry.root));
   if (is_new) PIF_TRY(storage->make_folder(entry.root + "/catalogue"));
   PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(entry.root + "/catalogue", lfs::kCatalogueTables));
   const auto identity = identity_of(cluster, entry);
@@ -157,7 +159,9 @@ Status serve(const std::string& folder, const std::string& name) {
   PIF_TRY(cluster::check_ready(cluster));
   auto storage = component::make_real_storage();
   PIF_TRY(check_root_there(entry.root));
+  PIF_TRY(cluster::check_unshared(cluster, entry.root));
   PIF_TRY(lock(*storage, entry.root));
+  PIF_TRY(cluster::note_user(cluster, entry.root));
   PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(entry.root + "/catalogue", lfs::kCatalogueTables));
 
   PIF_TRY_VALUE(auto messenger, cluster::start_listening(cluster, name));

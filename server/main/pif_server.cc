@@ -160,7 +160,9 @@ Status run(const std::string& folder, bool verbose) {
   PIF_TRY(check_serves_here(cluster));
   PIF_TRY(cluster::check_ready(cluster));
   PIF_TRY(check_directory_there(cluster.server_folder()));
+  PIF_TRY(cluster::check_unshared(cluster, cluster.server_folder()));
   PIF_TRY_VALUE(const UniqueFd lock, lock_folder(cluster.server_folder()));
+  PIF_TRY(cluster::note_user(cluster, cluster.server_folder()));
   cluster::start_logging("server", verbose);
   server::Config config;
   config.cluster = cluster.id;

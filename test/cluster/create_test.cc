@@ -193,5 +193,26 @@ TEST_CASE("a folder whose name is not UTF-8 is refused before it is made, and on
   CHECK(load_cluster(odd).error().text.find("not UTF-8") != std::string::npos);
 }
 
+TEST_CASE("roots on several disks go round over them, in a folder of the file system's own") {
+  const TemporaryFolder temporary;
+  const std::vector<std::string> disks = {temporary / "disk1", temporary / "disk2"};
+  for (const std::string& disk : disks) std::filesystem::create_directory(disk);
+  const auto made = create_cluster(temporary / "fs", 4, 0, TcpMode::kNone, disks);
+  REQUIRE(made);
+  CHECK(made->lfss[0].root == disks[0] + "/pif-" + made->id + "/lfs0");
+  CHECK(made->lfss[1].root == disks[1] + "/pif-" + made->id + "/lfs1");
+  CHECK(made->lfss[2].root == disks[0] + "/pif-" + made->id + "/lfs2");
+  CHECK(mode_of(disk_folder(disks[1], made->id)) == 0700);
+  CHECK(load_cluster(temporary / "fs")->lfss[3].root == made->lfss[3].root);
+}
+
+TEST_CASE("nothing stays on the disks of a file system that cannot be made") {
+  const TemporaryFolder temporary;
+  std::filesystem::create_directory(temporary / "disk1");
+  CHECK_FALSE(create_cluster(temporary / "fs", 2, 0, TcpMode::kNone, {temporary / "disk1", temporary / "none"}));
+  CHECK(std::filesystem::is_empty(temporary / "disk1"));
+  CHECK_FALSE(std::filesystem::exists(temporary / "fs/pif.toml"));
+}
+
 }  // namespace
 }  // namespace pif::cluster

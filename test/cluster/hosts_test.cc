@@ -173,8 +173,8 @@ TEST_CASE("hosts that are folders of one machine do not share sockets, however l
   Cluster cluster = plan_of("/" + std::string(200, 'x'));
   cluster.folder = cluster.hosts[0].folder;
   cluster.id = "00c0ffee00c0ffee";
-  CHECK(cluster.run_folder() == "/tmp/pif-00c0ffee00c0ffee-h1");
-  cluster.own_host = std::string(63, 'h');
+  cluster.folder_number = 0x11;
+  CHECK(cluster.run_folder() == "/tmp/pif-00c0ffee00c0ffee-0000000000000011");
   CHECK(cluster.unix_path(std::string(15, 'd')).size() < 108);
 }
 

@@ -30,7 +30,7 @@ TEST_CASE("sockets move to /tmp before their path is too long for a Unix socket,
   for (std::size_t length = 1; length < 300; ++length) {
     const Cluster cluster = cluster_in("/" + std::string(length, 'd'));
     REQUIRE(cluster.unix_path("fifteen-letters").size() <= kSocketPathBytesMax);
-    const bool in_tmp = cluster.run_folder() == "/tmp/pif-00c0ffee00c0ffee";
+    const bool in_tmp = cluster.run_folder() == "/tmp/pif-00c0ffee00c0ffee-0000000000000000";
     REQUIRE((in_tmp || cluster.run_folder() == cluster.folder + "/run"));
     REQUIRE((in_tmp || !moved));
     moved = in_tmp;
@@ -48,6 +48,48 @@ TEST_CASE("a folder has the same sockets by whatever path it is reached") {
   REQUIRE(direct);
   REQUIRE(linked);
   CHECK(linked->unix_path("server") == direct->unix_path("server"));
+}
+
+TEST_CASE("a copy has other sockets in /tmp than what it is a copy of, and a renamed folder the same") {
+  const TemporaryFolder temporary;
+  const std::string folder = temporary / std::string(120, 'f');
+  const auto made = create_cluster(folder, 1, 0, TcpMode::kNone);
+  REQUIRE(made);
+  CHECK(made->run_folder().starts_with("/tmp/pif-" + made->id + "-"));
+  std::filesystem::copy(folder, temporary / std::string(120, 'c'), std::filesystem::copy_options::recursive);
+  const auto copy = load_cluster(temporary / std::string(120, 'c'));
+  REQUIRE(copy);
+  CHECK(copy->id == made->id);
+  CHECK(copy->run_folder() != made->run_folder());
+  std::filesystem::rename(folder, temporary / std::string(120, 'r'));
+  const auto renamed = load_cluster(temporary / std::string(120, 'r'));
+  REQUIRE(renamed);
+  CHECK(renamed->run_folder() == made->run_folder());
+}
+
+TEST_CASE("a folder that takes the place of a removed one is another one") {
+  const TemporaryFolder temporary;
+  const auto first = create_cluster(temporary / "fs", 1, 0, TcpMode::kNone);
+  REQUIRE(first);
+  std::filesystem::remove_all(temporary / "fs");
+  const auto second = create_cluster(temporary / "fs", 1, 0, TcpMode::kNone);
+  REQUIRE(second);
+  CHECK(second->folder_number != first->folder_number);
+}
+
+TEST_CASE("what another folder's server has published says nothing in its copy") {
+  const TemporaryFolder temporary;
+  const auto made = create_cluster(temporary / "fs", 1, 0, TcpMode::kCurve);
+  REQUIRE(made);
+  REQUIRE(made->listen_options("server"));
+  proto::Endpoints listening;
+  listening.set_tcp("tcp://127.0.0.1:4711");
+  REQUIRE(publish_tcp(*made, "server", listening));
+  std::filesystem::copy(temporary / "fs", temporary / "copy", std::filesystem::copy_options::recursive);
+  const auto copy = load_cluster(temporary / "copy");
+  REQUIRE(copy);
+  CHECK(copy->server_endpoints().tcp().empty());
+  CHECK(made->server_endpoints().tcp() == "tcp://127.0.0.1:4711");
 }
 
 TEST_CASE("a daemon listens on its Unix socket and ipc, in a run folder that others may enter") {

@@ -3,9 +3,12 @@ trusted."""
 
 import contextlib
 import fcntl
+import glob
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -54,7 +57,7 @@ def a_start_waits_for_another_one():
     with FileSystem(COUNT) as fs:
         with open(os.path.join(fs.folder, "keys", "cluster.key"), "rb") as key:
             fcntl.flock(key, fcntl.LOCK_EX)
-            up = fs.start("up", fs.folder)
+            up = fs.start("up", "-q", fs.folder)
             try:
                 up.wait(timeout=0.5)
                 raise Failure("it does not wait")
@@ -160,7 +163,7 @@ def down_waits_for_a_start_under_way():
 
 def ups_and_downs_at_once_leave_all_or_nothing():
     with FileSystem(COUNT) as fs:
-        ups = [fs.start("up", fs.folder) for _ in range(3)]
+        ups = [fs.start("up", "-q", fs.folder) for _ in range(3)]
         downs = [fs.start("down", fs.folder) for _ in range(3)]
         for one in ups + downs:
             error = one.communicate(timeout=60)[1]
@@ -170,8 +173,7 @@ def ups_and_downs_at_once_leave_all_or_nothing():
 
 def sockets_outside_the_folder_go_with_it():
     with FileSystem(COUNT, ["--insecure-loopback"], folder="f" * 100) as fs:
-        short = "/tmp/pif-" + fs.json("status")["cluster"]
-        check(os.path.isdir(short), f"{short} is there while it runs")
+        (short,) = glob.glob(f"/tmp/pif-{fs.json('status')['cluster']}-*")
         fs.kill("lfs1")  # leaves its sockets
         fs.ok("down", fs.folder)
         check(not os.path.exists(short), f"{short} is gone")
@@ -180,6 +182,87 @@ def sockets_outside_the_folder_go_with_it():
             fs.ok("down", fs.folder)
         check(os.listdir(short) == ["mine"], "what is somebody else's stays")
         shutil.rmtree(short)
+
+
+def up_waits_for_a_daemon_that_was_killed_and_starts_it_anew():
+    with FileSystem(COUNT) as fs:
+        for name in ("lfs1", "server"):
+            pid = fs.pid_of(name)
+            with open(os.path.join(fs.folder, name, "lock"), "rb") as lock:
+                fs.kill(name)
+                fcntl.flock(lock, fcntl.LOCK_EX)  # as a process has it until the last of its threads has ended
+                up = fs.start("up", fs.folder)
+                try:
+                    up.wait(timeout=0.5)
+                    raise Failure(f"it takes a dead {name} for a running one: exit {up.returncode}")
+                except subprocess.TimeoutExpired:
+                    fcntl.flock(lock, fcntl.LOCK_UN)
+            error = up.communicate(timeout=60)[1]
+            check(up.returncode == 0 and b"(1 started" in error, f"{name}: exit {up.returncode}: {error}")
+            check(fs.pid_of(name) != pid and len(fs.processes()) == COUNT + 1, f"{name} runs again")
+
+
+def a_daemon_whose_lock_is_gone_is_stopped_and_gets_no_second_one():
+    with FileSystem(COUNT) as fs:
+        for name in ("lfs0", "server"):
+            os.remove(os.path.join(fs.folder, name, "lock"))
+        running = fs.processes()
+        fs.fails(3, r"server runs \(process \d+\), and its lock .*/server/lock is gone: .*pif down", "up", fs.folder)
+        check(sorted(fs.processes()) == sorted(running), "nothing was started")
+        stopped = fs.json("down", fs.folder)["stopped"]
+        check(sorted(stopped) == ["lfs0", "lfs1", "lfs2", "lfs3", "server"], f"{stopped}")
+        check(fs.processes() == [], "all have stopped")
+        fs.ok("up", fs.folder)
+
+
+def run_by_the_host(fs):
+    """`pif host run`, when it has said that all are up."""
+    runner = fs.start("host", "run", fs.folder)
+    for line in runner.stderr:
+        if b"are up" in line:
+            return runner
+    raise Failure("pif host run has ended")
+
+
+def down_counts_all_that_ran():
+    with FileSystem(COUNT) as fs:
+        check(fs.ok("down", fs.folder).endswith(b"is down: 5 stopped\n"), "without a runner")
+        runner = run_by_the_host(fs)
+        stopped = fs.json("down", fs.folder)["stopped"]
+        runner.communicate(timeout=10)
+        check(stopped == ["pif host run", "server", "lfs0", "lfs1", "lfs2", "lfs3"], f"{stopped}")
+
+
+def how_a_daemon_ended_is_said():
+    with FileSystem(COUNT) as fs:
+        fs.ok("down", fs.folder)
+        runner = run_by_the_host(fs)
+        os.kill(fs.pid_of("lfs2"), signal.SIGKILL)
+        line = runner.stderr.readline()
+        check(re.search(rb"lfs2 has ended.*it was killed by signal 9 \(Killed\)", line), f"{line}")
+        fs.ok("down", fs.folder)
+        runner.communicate(timeout=10)
+        # An error, and then the line with which it takes its leave.
+        shutil.move(os.path.join(fs.folder, "lfs1"), fs.local("lfs1"))
+        shutil.copytree(os.path.join(fs.folder, "lfs0"), os.path.join(fs.folder, "lfs1"))
+        done = fs.run("up", fs.folder)
+        said = done.stderr.decode()
+        check(done.returncode == 3 and "lfs1 did not start: " in said, f"{done}")
+        check(" error: " in said and "lfs1 stops" not in said, said)
+
+
+def a_shell_can_evaluate_what_up_prints():
+    with FileSystem(COUNT) as fs:
+        fs.folder = os.path.join(fs.temp, "it's $(a) new one")
+        line = 'eval "$("$0" up -n 2 "$1")" && eval "$("$0" up "$1")" && printf %s "$PIF"'
+        done = subprocess.run(
+            ["sh", "-c", line, *fs.command(), fs.folder], env=fs.env, stdout=-1, stderr=-1, text=True, check=False
+        )
+        said = done.stderr.splitlines()
+        check(done.returncode == 0 and done.stdout == fs.folder, f"{done}")
+        check(len(said) == 2 and "is up: " in said[0] and "is already running" in said[1], f"{said}")
+        check(fs.run("up", "-q", fs.folder).stderr == b"", "-q says nothing")
+        fs.ok("down", os.path.join(fs.temp, "fs"))
 
 
 if __name__ == "__main__":
@@ -195,6 +278,12 @@ if __name__ == "__main__":
                 who_looks_at_a_lock_keeps_no_daemon_from_starting,
                 down_signals_nobody_but_its_daemons,
                 down_waits_until_it_knows_who_is_to_stop,
-            ]
+                up_waits_for_a_daemon_that_was_killed_and_starts_it_anew,
+                a_daemon_whose_lock_is_gone_is_stopped_and_gets_no_second_one,
+                down_counts_all_that_ran,
+                how_a_daemon_ended_is_said,
+                a_shell_can_evaluate_what_up_prints,
+            ],
+            sys.argv[1:],
         )
     )

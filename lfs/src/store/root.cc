@@ -73,7 +73,8 @@ Status write_identity(component::Storage& storage, const std::string& root, cons
 Status check_empty(component::Storage& storage, const std::string& root) {
   PIF_TRY_VALUE(const auto names, storage.list(root));
   for (const std::string& name : names) {
-    const bool is_ours = name == "lock" || name == "catalogue" || name.ends_with(".log") || name == "lfs.toml.new";
+    const bool is_ours =
+        name == "lock" || name == "used-by" || name == "catalogue" || name.ends_with(".log") || name == "lfs.toml.new";
     if (!is_ours)
       return fail(
           Code::kExists,

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "cluster/disks.h"
 #include "command/confirm.h"
 #include "command/dispatch.h"
 #include "command/options.h"
@@ -38,8 +39,10 @@ struct ClusterCommandsOptions {
   std::uint32_t bevy = 0;
   bool insecure_loopback = false;
   bool curve = false;
-  bool force = false;  // up, init: whatever is in the folder
-  bool yes = false;    // down
+  bool force = false;       // up, init: whatever is in the folder
+  bool yes = false;         // down
+  bool take_roots = false;  // up
+  std::vector<std::string> disks;
   HostsOptions hosts;
 };
 
@@ -53,6 +56,7 @@ Status check_same(const cluster::Cluster& cluster, const ClusterCommandsOptions&
   if (options.count != 0 && options.count != cluster.lfss.size())
     return fail(Code::kInvalid, fmt::format("{} has {} LFSs, not {}; leave out -n, or take another folder",
                                             cluster.folder, cluster.lfss.size(), options.count));
+  PIF_TRY(check_same_disks(cluster, options.disks));
   if (options.bevy != 0 && options.bevy != cluster.bevy)
     return fail(Code::kInvalid, fmt::format("{} was made with --bevy {}, not {}; leave it out, or take another folder",
                                             cluster.folder, cluster.bevy, options.bevy));
@@ -91,8 +95,9 @@ Status check_alone(const std::string& folder) {
 
 Result<cluster::Cluster> create(const ClusterCommandsOptions& options) {
   if (!options.force) PIF_TRY(check_alone(options.folder));
-  return cluster::create_cluster(options.folder, options.count == 0 ? kDefaultCount : options.count, options.bevy,
-                                 tcp_mode(options));
+  PIF_TRY_VALUE(const DiskPlan plan, plan_disks({options.disks, options.count, options.bevy, options.force}));
+  return cluster::create_cluster(options.folder, plan.count == 0 ? kDefaultCount : plan.count, options.bevy,
+                                 tcp_mode(options), plan.folders);
 }
 
 Result<cluster::Cluster> load_same(const ClusterCommandsOptions& options) {
@@ -120,13 +125,35 @@ Status print_up(const Program& program, const cluster::Cluster& cluster, std::si
                       {"started", started},
                       {"already_running", all - started},
                       {"seconds", seconds}});
-  std::string text;
   if (!program.common.quiet && started == 0)
-    text = fmt::format("{} is already running: a server and {} LFSs\n", cluster.folder, cluster.lfss.size());
+    print_error(
+        fmt::format("{} is already running: a server and {} LFSs\n", one_line(cluster.folder), cluster.lfss.size()));
   if (!program.common.quiet && started != 0)
-    text = fmt::format("{} is up: a server and {} LFSs ({} started in {:.2f} s)\n", cluster.folder, cluster.lfss.size(),
-                       started, seconds);
-  return print(text + fmt::format("export PIF={}\n", shell_word(cluster.folder)));
+    print_error(fmt::format("{} is up: a server and {} LFSs ({} started in {:.2f} s)\n", one_line(cluster.folder),
+                            cluster.lfss.size(), started, seconds));
+  return print(fmt::format("export PIF={}\n", shell_word(cluster.folder)));  // all that a shell may run
+}
+
+// Roots elsewhere that come to this folder: those of the one that it was before it was moved, and those of one that is
+// still there, if that was asked for.
+Status take_roots(const Program& program, const cluster::Cluster& cluster, bool from_others) {
+  for (Daemon daemon : daemons_of(cluster, program_folder())) {
+    const std::string before = cluster::last_user_of(daemon.folder);
+    if (before.empty() || cluster::is_own_folder(cluster, daemon.folder)) continue;
+    const bool is_shared = !daemon.other_user.empty();
+    if (is_shared && !from_others) return cluster::check_unshared(cluster, daemon.folder);
+    daemon.other_user.clear();
+    PIF_TRY_VALUE(const auto pid, holder(daemon));
+    if (pid && !is_shared) continue;  // moved while it runs
+    if (pid)
+      return fail(Code::kBusy, fmt::format("{} serves {} for {} (process {}): stop that first with pif down {}",
+                                           daemon.name, daemon.folder, before, *pid, shell_word(before)));
+    PIF_TRY(cluster::note_user(cluster, daemon.folder));
+    if (!program.common.quiet)
+      print_error(fmt::format("pif: {}, which {} used, belongs to {} now\n", one_line(daemon.folder), one_line(before),
+                              one_line(cluster.folder)));
+  }
+  return {};
 }
 
 // Starts what is there, and waits until it serves. An LFS whose disk is not there, or that does not start, keeps the
@@ -164,6 +191,7 @@ Outcome up(const Program& program, const ClusterCommandsOptions& options) {
   PIF_TRY_VALUE(const UniqueFd alone,
                 lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline));  // what another may take
   PIF_TRY(make_ready(cluster));
+  PIF_TRY(take_roots(program, cluster, options.take_roots));
   Startup startup;
   const Status is_up = start_here(cluster, startup);
   if (is_served(is_up)) startup.keep();
@@ -227,7 +255,15 @@ Outcome init(const Program& program, const ClusterCommandsOptions& options) {
 
 void add_cluster_options(CLI::App* command, ClusterCommandsOptions& options) {
   command->add_option("DIR", options.folder, "Folder of the file system")->required();
-  command->add_option("-n", options.count, "Number of LFSs of a new file system (default: 4)")
+  command
+      ->add_option("--disk", options.disks,
+                   "Roots of a new file system are on these disks, in the folder pif-ID of each; again for each disk")
+      ->type_name("DIR")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option("-n", options.count,
+                   "Number of LFSs of a new file system (default: 4; with --disk one on each, or a multiple)")
       ->check(CLI::Range(1u, kWidthMax))
       ->transform(decimal)
       ->type_name("N");
@@ -244,9 +280,13 @@ void add_cluster_commands(CLI::App& app, Program& program) {
   auto up_options = std::make_shared<ClusterCommandsOptions>();
   CLI::App* up_command = add_command(app, program, "up", "Start a file system, made first if it is new",
                                      "  pif up -n 4 /data/pif\n  pif up /data/pif                  after a reboot\n"
-                                     "  eval \"$(pif up -q /data/pif)\"     and make it this shell's file system");
+                                     "  pif up --disk /disk1 --disk /disk2 /data/pif\n"
+                                     "  eval \"$(pif up /data/pif)\"        and make it this shell's file system");
   add_cluster_options(up_command, *up_options);
-  up_command->add_flag("--force", up_options->force, "Make a new file system in a folder that has other things in it");
+  up_command->add_flag("--force", up_options->force,
+                       "Make a new file system in a folder that has other things in it, or on disks that are one");
+  up_command->add_flag("--take-roots", up_options->take_roots,
+                       "Use roots outside of DIR that another file system used: DIR is a copy that takes its place");
   add_rsh_option(up_command, up_options->hosts);
   on_run(up_command, program, up_options, up);
 
@@ -264,8 +304,10 @@ void add_cluster_commands(CLI::App& app, Program& program) {
       add_command(app, program, "init", "Make keys and configuration of a file system; start nothing",
                   "  pif init -n 8 --curve /data/pif\n  pif init --hosts h1,h2,h3 --lfs-per-host 2 /data/pif");
   add_cluster_options(init_command, *init_options);
-  init_command->add_flag("--force", init_options->force, "In a folder that has other things in it");
+  init_command->add_flag("--force", init_options->force,
+                         "In a folder that has other things in it, or on disks that are one");
   add_hosts_options(init_command, init_options->hosts);
+  init_command->get_option("--disk")->excludes("--hosts");
   on_run(init_command, program, init_options, init);
 }
 

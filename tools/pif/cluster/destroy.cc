@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ KnownFolder known_in_root(const cluster::LfsEntry& lfs) {
   for (int i = 0; i < 16; ++i) id += "[0-9a-f]";
   const KnownFolder components = {
       {id + ".dat", id + ".sum", id + ".idx", id + ".isum", id + ".par", id + ".psum", id + ".pap"}, {}, {}};
-  return {{"lfs.toml.new", "lock", lfs.name + ".log"},
+  return {{"lfs.toml.new", "lock", "used-by", lfs.name + ".log"},
           {{"catalogue", kStore},
            {"data", {{}, {{"[0-9a-f][0-9a-f]", components}}, {}}},
            {"log", {{"redo.log"}, {}, {}}},
@@ -42,7 +43,7 @@ KnownFolder known_in_root(const cluster::LfsEntry& lfs) {
           "lfs.toml"};
 }
 
-KnownFolder known_in_server() { return {{"lock", "server.log"}, {{"directory", kStore}}, {}}; }
+KnownFolder known_in_server() { return {{"lock", "used-by", "server.log"}, {{"directory", kStore}}, {}}; }
 
 // Sockets of daemons, and folders of workers that were killed.
 KnownFolder known_in_run() { return {{"*.sock", "*.ipc", "*.tcp"}, {{"w[0-9a-f]*-[0-9]*", {{"*"}, {}, {}}}}, {}}; }
@@ -57,12 +58,20 @@ KnownFolder known_in_folder() {
 
 // ---- what is removed, and what not ----
 
+// A folder elsewhere that others may use: of a copy, and of what it is a copy of.
+std::string not_used(const cluster::Cluster& cluster, const std::string& folder) {
+  const std::string last = cluster::last_user_of(folder);
+  return last.empty() ? fmt::format("does not say that {} has used it", cluster.folder)
+                      : fmt::format("was used by {} last, not by {}", last, cluster.folder);
+}
+
 // Why nothing in a root may be removed; empty: it is this file system's.
 std::string why_not(const cluster::Cluster& cluster, const cluster::LfsEntry& lfs) {
   struct stat about {};
   if (::lstat(lfs.root.c_str(), &about) != 0) return errno == ENOENT ? "is not there" : "cannot be looked at";
   if (S_ISLNK(about.st_mode)) return "is a symbolic link";
   if (!S_ISDIR(about.st_mode)) return "is no folder";
+  if (!cluster::is_own_folder(cluster, lfs.root)) return not_used(cluster, lfs.root);
   if (cluster.stage == cluster::Stage::kNew) return "";  // perhaps half made
   auto identity = identity_of(lfs.root + "/lfs.toml");
   if (identity.empty()) return "has no lfs.toml";
@@ -110,6 +119,13 @@ Result<std::size_t> count_running(const cluster::Cluster& cluster) {
   return running;
 }
 
+void say_folders(const Plan& plan) {
+  const std::string elsewhere = fmt::format("{}", fmt::join(plan.elsewhere, ", "));
+  if (!elsewhere.empty())
+    print_error(fmt::format("pif: roots elsewhere that are removed, too: {}\n", one_line(elsewhere)));
+  for (const std::string& left : plan.untouched) print_error(fmt::format("pif: left as it is: {}\n", one_line(left)));
+}
+
 Status ask(const cluster::Cluster& cluster, const Plan& plan) {
   if (!can_ask())
     return fail(Code::kInvalid,
@@ -119,11 +135,14 @@ Status ask(const cluster::Cluster& cluster, const Plan& plan) {
   print_error(fmt::format("pif: the file system {}: a server and {} LFSs, {}\n", one_line(cluster.folder),
                           cluster.lfss.size(),
                           running == 0 ? "down" : fmt::format("{} daemons running, which are stopped first", running)));
-  const std::string elsewhere = fmt::format("{}", fmt::join(plan.elsewhere, ", "));
-  if (!elsewhere.empty())
-    print_error(fmt::format("pif: roots elsewhere that are removed, too: {}\n", one_line(elsewhere)));
-  for (const std::string& left : plan.untouched) print_error(fmt::format("pif: left as it is: {}\n", one_line(left)));
+  say_folders(plan);
   return confirm("pif: remove it, with all files in it, for good?", "nothing was removed");
+}
+
+// Of a disk (`pif up --disk`), as soon as no root is in it any more.
+void remove_disk_folder(const cluster::Cluster& cluster, const std::string& root) {
+  const std::filesystem::path folder = std::filesystem::path(root).parent_path();
+  if (folder == cluster::disk_folder(folder.parent_path().string(), cluster.id)) ::rmdir(folder.c_str());
 }
 
 Result<Removal> remove_all(const cluster::Cluster& cluster, const Plan& plan) {
@@ -135,6 +154,7 @@ Result<Removal> remove_all(const cluster::Cluster& cluster, const Plan& plan) {
     return fail(Code::kBusy, fmt::format("{} daemons of {} run again: stop them first", running, cluster.folder));
   Removal removal;
   for (const cluster::LfsEntry* lfs : plan.roots) PIF_TRY(remove_known(lfs->root, known_in_root(*lfs), removal));
+  for (const cluster::LfsEntry& lfs : cluster.lfss) remove_disk_folder(cluster, lfs.root);
   PIF_TRY(remove_known(cluster.server_folder(), known_in_server(), removal));
   PIF_TRY(remove_known(cluster.folder + "/run", known_in_run(), removal));
   Removal last;
@@ -152,6 +172,7 @@ Outcome destroy(const Program& program, const DestroyOptions& options) {
   PIF_TRY(check_owner(cluster));
   const Plan plan = plan_for(cluster);
   if (!options.yes) PIF_TRY(ask(cluster, plan));
+  if (options.yes && !program.common.quiet && !program.common.json) say_folders(plan);
   PIF_TRY_VALUE(const Stopped stopped, take_down(cluster));
   PIF_TRY_VALUE(const Removal removal, remove_all(cluster, plan));
   if (const Status forgotten = cluster::forget_cluster(cluster.folder); !forgotten && program.common.verbose)
@@ -161,6 +182,7 @@ Outcome destroy(const Program& program, const DestroyOptions& options) {
                        {"stopped", stopped.asked},
                        {"removed_files", removal.files},
                        {"left", removal.left},
+                       {"removed_roots", plan.elsewhere},
                        {"untouched_roots", plan.untouched}}));
     return ExitCode::kDone;
   }
@@ -168,7 +190,6 @@ Outcome destroy(const Program& program, const DestroyOptions& options) {
   if (cluster.hosts.size() > 1)
     print_error(fmt::format("pif: only this host's part: say pif destroy on each of the {} others, too\n",
                             cluster.hosts.size() - 1));
-  for (const std::string& left : plan.untouched) print_error(fmt::format("pif: left as it is: {}\n", one_line(left)));
   for (const std::string& left : removal.left)
     print_error(fmt::format("pif: left, because it is not the file system's: {}\n", one_line(left)));
   PIF_TRY(print(fmt::format("{} is removed: {} files\n", shown(cluster.folder), removal.files)));

@@ -1,6 +1,7 @@
 #include "daemons/daemons.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/file.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -19,7 +21,8 @@
 #include <fmt/format.h>
 
 #include "command/dispatch.h"
-#include "command/io.h"
+#include "daemons/processes.h"
+#include "pif/net/caller.h"
 #include "text/text.h"
 
 extern char** environ;
@@ -29,8 +32,6 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::size_t kLogTailBytes = 4096;
-constexpr std::size_t kProcessNameBytes = 15;  // of a program's name, in /proc/PID/comm
 constexpr auto kLockPoll = std::chrono::milliseconds(5);
 
 // One posix_spawn with what a daemon needs; destroys its parts whatever happens.
@@ -94,27 +95,6 @@ std::vector<std::string> variables_with(const std::string& notify) {
   return variables;
 }
 
-Result<std::string> read_some(int fd, off_t offset, std::size_t bytes, const std::string& name) {
-  std::string text(bytes, '\0');
-  if (::lseek(fd, offset, SEEK_SET) < 0) return fail_errno(errno, "cannot read " + name);
-  PIF_TRY_VALUE(const std::size_t n, read_full(fd, std::as_writable_bytes(std::span(text)), name));
-  text.resize(n);
-  return text;
-}
-
-std::string program_of(const Daemon& daemon) { return std::filesystem::path(daemon.arguments[0]).filename().string(); }
-
-// Whether the process runs that program for that user. False also if it has ended.
-bool runs(pid_t pid, const std::string& program, uid_t user) {
-  const std::string folder = fmt::format("/proc/{}", pid);
-  struct stat about {};
-  if (::stat(folder.c_str(), &about) != 0 || about.st_uid != user) return false;
-  UniqueFd fd(::open((folder + "/comm").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return false;
-  const auto name = read_some(fd.get(), 0, kProcessNameBytes + 1, folder);
-  return name && *name == program.substr(0, kProcessNameBytes) + "\n";
-}
-
 // The daemon's process, if that is what `pid` is: what a lock says is its folder's owner's to choose, and what it said
 // before the daemon had written its number is out of date. None if it is not, or not known yet.
 Result<UniqueFd> process_of(const Daemon& daemon, pid_t pid, uid_t owner) {
@@ -125,7 +105,7 @@ Result<UniqueFd> process_of(const Daemon& daemon, pid_t pid, uid_t owner) {
     return fail_errno(errno, fmt::format("cannot look at {} (process {})", daemon.name, pid));
   }
   // Looked at when it is open already: should the number pass to another process, a signal to this one goes nowhere.
-  return runs(pid, program_of(daemon), owner) ? std::move(process) : UniqueFd();
+  return runs_for(pid, program_of(daemon), owner) ? std::move(process) : UniqueFd();
 }
 
 // Who holds a daemon's lock.
@@ -166,10 +146,12 @@ Result<std::vector<LockHolder>> tell_all(std::vector<LockHolder> waiting, uid_t 
 
 std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::string& programs) {
   std::vector<Daemon> out;
-  if (cluster.serves_here())
-    out.push_back({"server", cluster.server_folder(), {programs + "/pif-server", "run", cluster.folder}});
+  const auto add = [&](const std::string& name, const std::string& folder, std::vector<std::string> arguments) {
+    out.push_back({name, folder, std::move(arguments), cluster.unix_path(name), other_user_of(cluster, folder)});
+  };
+  if (cluster.serves_here()) add("server", cluster.server_folder(), {programs + "/pif-server", "run", cluster.folder});
   for (const auto& lfs : cluster.lfss) {
-    if (cluster.is_here(lfs)) out.push_back({lfs.name, lfs.root, {programs + "/pif-lfs", cluster.folder, lfs.name}});
+    if (cluster.is_here(lfs)) add(lfs.name, lfs.root, {programs + "/pif-lfs", cluster.folder, lfs.name});
   }
   return out;
 }
@@ -179,6 +161,7 @@ Daemon runner_of(const cluster::Cluster& cluster, const std::string& programs) {
 }
 
 Result<std::optional<pid_t>> holder(const Daemon& daemon) {
+  if (!daemon.other_user.empty()) return std::optional<pid_t>{};
   const std::string path = daemon.lock();
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) {
@@ -199,6 +182,25 @@ Result<uid_t> owner_of(const cluster::Cluster& cluster) {
   struct stat about {};
   if (::lstat(path.c_str(), &about) != 0) return fail_errno(errno, "cannot look at " + path);
   return about.st_uid;
+}
+
+bool answers(const Daemon& daemon, std::chrono::milliseconds patience) {
+  const auto messenger = net::make_real_messenger({});
+  if (!messenger) return false;
+  proto::Endpoints at;
+  at.set_unix_path(daemon.socket);
+  const auto peer = (*messenger)->connect(at, net::Route::kUnix);
+  if (!peer) return false;
+  net::Caller caller(**messenger, 1);
+  proto::Hello hello;
+  hello.set_program("pif");
+  const auto reply = caller.call(*peer, std::move(hello), patience, daemon.name);
+  return reply.has_value() || !reply.error().node.empty();  // what it refuses, it has answered
+}
+
+Status check_unshared(const cluster::Cluster& cluster) {
+  for (const Daemon& daemon : daemons_of(cluster, "")) PIF_TRY(cluster::check_unshared(cluster, daemon.folder));
+  return {};
 }
 
 namespace {
@@ -247,6 +249,44 @@ Result<pid_t> start(const Daemon& daemon, const std::string& notify) {
   return pid;
 }
 
+namespace {
+
+void add_name(std::vector<std::string>& names, const std::string& name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+Status signal_stray(const Stray& stray, int signal) {
+  if (::syscall(SYS_pidfd_send_signal, stray.process.get(), signal, nullptr, 0) == 0 || errno == ESRCH) return {};
+  return fail_errno(errno, fmt::format("cannot stop {} (process {})", stray.name, stray.pid));
+}
+
+bool has_ended(const Stray& stray, SteadyClock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock::now());
+  pollfd end = {stray.process.get(), POLLIN, 0};
+  return ::poll(&end, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0))) == 1;
+}
+
+// Those whose locks nobody holds any more, for they were removed.
+Status end_strays(const std::vector<Daemon>& daemons, uid_t owner, std::chrono::milliseconds patience, Stopped& out) {
+  const std::vector<Stray> strays = strays_of(daemons, owner);
+  for (const Stray& stray : strays) {
+    add_name(out.asked, stray.name);
+    PIF_TRY(signal_stray(stray, SIGTERM));
+  }
+  const auto deadline = SteadyClock::now() + patience;
+  for (const Stray& stray : strays) {
+    if (has_ended(stray, deadline)) continue;
+    add_name(out.killed, stray.name);
+    PIF_TRY(signal_stray(stray, SIGKILL));
+    if (!has_ended(stray, SteadyClock::now() + patience))
+      return fail(Code::kTimeout, fmt::format("{} (process {}) has not ended after SIGKILL; see what hangs with ps",
+                                              stray.name, stray.pid));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chrono::milliseconds deadline) {
   Stopped out;
   std::vector<LockHolder> running;
@@ -270,6 +310,7 @@ Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chron
         fmt::format("somebody holds {0}, and the process it names ({1}) is no {2} of user {3}, who owns the file "
                     "system, so it was sent no signal: see who has it with fuser {0}",
                     unknown[0].daemon.lock(), unknown[0].pid, program_of(unknown[0].daemon), owner));
+  PIF_TRY(end_strays(daemons, owner, deadline, out));
   return out;
 }
 
@@ -278,24 +319,20 @@ Result<Stopped> take_down(const cluster::Cluster& cluster) {
   const auto alone =
       lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline);  // no daemon of an `up` under way is stopped
   if (!alone && alone.error().code == Code::kBusy) return fail(alone.error());
+  const std::vector<Daemon> daemons = daemons_of(cluster, program_folder());
+  std::vector<std::string> ran;
+  for (const Daemon& daemon : daemons) {
+    PIF_TRY_VALUE(const auto pid, holder(daemon));
+    if (pid) ran.push_back(daemon.name);
+  }
   // What would start them again goes first; it takes its daemons with it.
-  PIF_TRY_VALUE(const Stopped runner, stop({runner_of(cluster, program_folder())}, owner, 2 * kSystemDownDeadline));
-  PIF_TRY_VALUE(Stopped stopped, stop(daemons_of(cluster, program_folder()), owner, kSystemDownDeadline));
-  stopped.asked.insert(stopped.asked.begin(), runner.asked.begin(), runner.asked.end());
+  PIF_TRY_VALUE(Stopped stopped, stop({runner_of(cluster, program_folder())}, owner, 2 * kSystemDownDeadline));
+  PIF_TRY_VALUE(const Stopped left, stop(daemons, owner, kSystemDownDeadline));
+  for (const std::string& name : ran) add_name(stopped.asked, name);
+  for (const std::string& name : left.asked) add_name(stopped.asked, name);
+  stopped.killed.insert(stopped.killed.end(), left.killed.begin(), left.killed.end());
   cluster::remove_short_run_folder(cluster);
   return stopped;
-}
-
-std::string last_log_line(const Daemon& daemon) {
-  UniqueFd fd(::open(daemon.log().c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return {};
-  const off_t size = ::lseek(fd.get(), 0, SEEK_END);
-  const off_t start = size > static_cast<off_t>(kLogTailBytes) ? size - static_cast<off_t>(kLogTailBytes) : 0;
-  auto text = read_some(fd.get(), start, kLogTailBytes, daemon.log());
-  if (!text) return {};
-  while (!text->empty() && text->back() == '\n') text->pop_back();
-  const std::size_t line = text->rfind('\n');
-  return line == std::string::npos ? *text : text->substr(line + 1);
 }
 
 }  // namespace pif::cli

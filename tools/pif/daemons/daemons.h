@@ -21,6 +21,9 @@ struct Daemon {
   std::string name;                    // "server", "lfs0"
   std::string folder;                  // its own: log and lock are in it
   std::vector<std::string> arguments;  // argv[0] is the program's absolute path
+  std::string socket{};                // where it answers
+  // The folder of another file system that uses `folder`, too, and had it last (cluster::other_user_of); empty: none.
+  std::string other_user{};
   std::string log() const { return folder + "/" + name + ".log"; }
   std::string lock() const { return folder + "/lock"; }
 };
@@ -33,9 +36,15 @@ Daemon runner_of(const cluster::Cluster& cluster, const std::string& programs);
 // The user whose file system it is: who owns pif.toml. A symbolic link is its owner's, whatever it leads to.
 [[nodiscard]] Result<uid_t> owner_of(const cluster::Cluster& cluster);
 
-// Process id of the running daemon: of who holds its lock. Nothing if nobody does, whatever the file says. A holder
-// that has not written its id yet counts as 0.
+// Process id of the running daemon: of who holds its lock. Nothing if nobody does, whatever the file says, or if it is
+// another file system's daemon. A holder that has not written its id yet counts as 0. A daemon that was killed holds
+// its lock until all of its threads have ended: answers() tells.
 [[nodiscard]] Result<std::optional<pid_t>> holder(const Daemon& daemon);
+
+// Whether it answers on its socket within this time. Blocks.
+bool answers(const Daemon& daemon, std::chrono::milliseconds patience);
+// kExists if another file system uses a folder of these daemons (cluster::check_unshared).
+[[nodiscard]] Status check_unshared(const cluster::Cluster& cluster);
 
 // Nobody else looks which daemons are missing and starts them as long as this lives. kBusy if another has not done so
 // at the deadline.
@@ -47,9 +56,9 @@ Daemon runner_of(const cluster::Cluster& cluster, const std::string& programs);
 
 // Asks all to stop, and waits until their locks are free; kills those that have not let go at the deadline. Only
 // processes that run the daemon's program for `owner` are sent a signal, whatever the locks say: kPermission names a
-// lock whose holder is not known for such a one until the deadline.
+// lock whose holder is not known for such a one until the deadline. Those whose lock was removed are found, too.
 struct Stopped {
-  std::vector<std::string> asked;   // names
+  std::vector<std::string> asked;   // names of all that ran
   std::vector<std::string> killed;  // of these
 };
 [[nodiscard]] Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chrono::milliseconds deadline);
@@ -62,5 +71,10 @@ inline constexpr std::chrono::seconds kSystemUpDeadline{20}, kSystemDownDeadline
 
 // The last line of the log that says something, for messages; empty if there is none.
 std::string last_log_line(const Daemon& daemon);
+// Bytes of the log so far.
+std::uint64_t log_size(const Daemon& daemon);
+// Why a process of the daemon has ended, for messages: its signal, or else the last error in what it has logged since
+// the log had `log_begin` bytes, or else its exit code. status: as waitpid() gives it.
+std::string reason_of_end(const Daemon& daemon, std::uint64_t log_begin, int status);
 
 }  // namespace pif::cli

@@ -1,8 +1,11 @@
 #include "daemons/roots.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <vector>
 
 #include <fmt/format.h>
@@ -46,6 +49,34 @@ std::string needed_by(const Daemon& daemon) {
   return daemon.folder + (daemon.name == "server" ? "/directory/data.mdb" : "/lfs.toml");
 }
 
+std::string parent_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+
+// A new root elsewhere gets no parents: where a disk is not mounted they are missing.
+Status check_parents_there(const cluster::Cluster& cluster) {
+  for (const auto& lfs : cluster.lfss) {
+    const std::string parent = parent_of(lfs.root);
+    if (cluster.is_here(lfs) && !is_there(parent))
+      return fail(Code::kNotFound,
+                  fmt::format("{} is missing, where the root of {} is to be: is the disk mounted?", parent, lfs.name));
+  }
+  return {};
+}
+
+// A new disk in the place of a lost one has no folder of the file system yet.
+Status make_disk_folder(const cluster::Cluster& cluster, const std::string& root) {
+  const std::string folder = parent_of(root), disk = parent_of(folder);
+  if (is_there(folder) || folder != cluster::disk_folder(disk, cluster.id)) return {};
+  struct stat there {
+  }, above{};
+  if (::stat(disk.c_str(), &there) != 0 || ::stat((disk + "/..").c_str(), &above) != 0)
+    return fail_errno(errno, fmt::format("cannot find {}: is the disk mounted?", disk));
+  if (there.st_dev == above.st_dev)
+    return fail(Code::kNotFound,
+                fmt::format("no disk is mounted at {}: mount it, or make {} if it is no disk's folder", disk, folder));
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return fail_errno(errno, "cannot make the folder " + folder);
+}
+
 }  // namespace
 
 Status make_ready(cluster::Cluster& cluster) {
@@ -56,6 +87,7 @@ Status make_ready(cluster::Cluster& cluster) {
     PIF_TRY(cluster::name_roots(cluster));
     PIF_TRY(cluster::save_cluster(cluster));
   }
+  if (cluster.stage == cluster::Stage::kNew) PIF_TRY(check_parents_there(cluster));
   std::vector<Daemon> inits;
   for (Daemon& daemon : daemons_of(cluster, program_folder()))
     inits.push_back(init_of(cluster, std::move(daemon), false));
@@ -108,7 +140,9 @@ Status make_missing_root(const cluster::Cluster& cluster, const std::string& lfs
 
 Status make_root_anew(const cluster::Cluster& cluster, const std::string& name) {
   for (Daemon& daemon : daemons_of(cluster, program_folder())) {
-    if (daemon.name == name) return run_inits(cluster, {init_of(cluster, std::move(daemon), true)});
+    if (daemon.name != name) continue;
+    PIF_TRY(make_disk_folder(cluster, daemon.folder));
+    return run_inits(cluster, {init_of(cluster, std::move(daemon), true)});
   }
   return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, name));
 }

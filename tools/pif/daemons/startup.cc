@@ -2,13 +2,17 @@
 
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "daemons/processes.h"
 
 namespace pif::cli {
 namespace {
@@ -18,6 +22,8 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr auto kStopDeadline = std::chrono::seconds(10);
 constexpr auto kAskInterval = std::chrono::milliseconds(250);  // children are looked after between two questions
 constexpr auto kReadyPoll = std::chrono::milliseconds(50);
+constexpr auto kStrayPatience = std::chrono::seconds(3);
+constexpr auto kAnswerPatience = std::chrono::seconds(1);
 constexpr auto kStartPoll = std::chrono::milliseconds(5);
 
 // The LFSs that the server does not take for up. One that was started just now must have reported itself: for some
@@ -46,36 +52,87 @@ Status check_nodes(const SystemStatus& status) {
   return {};
 }
 
+// A process that serves it while nobody holds its lock: somebody has removed that.
+std::optional<pid_t> stray_of(const Daemon& daemon) {
+  const auto pid = holder(daemon);
+  if (pid && *pid) return std::nullopt;
+  const auto strays = strays_of({daemon}, ::geteuid());
+  return strays.empty() ? std::nullopt : std::optional(strays.front().pid);
+}
+
+// Waits for the end of what serves the daemon's folder without its lock: a second one would write beside it. One that
+// starts at this moment gets its lock meanwhile.
+Status await_no_stray(const Daemon& daemon) {
+  const auto deadline = SteadyClock::now() + kStrayPatience;
+  while (const auto stray = stray_of(daemon)) {
+    if (SteadyClock::now() >= deadline)
+      return fail(Code::kBusy, fmt::format("{} runs (process {}), and its lock {} is gone: stop it with pif down",
+                                           daemon.name, *stray, daemon.lock()));
+    std::this_thread::sleep_for(kReadyPoll);
+  }
+  return {};
+}
+
+// Whether the daemon runs, and serves. One that was killed a moment ago may still have its lock: it is waited for.
+Result<bool> is_running(const Daemon& daemon, SteadyClock::time_point deadline) {
+  while (true) {
+    PIF_TRY(await_no_stray(daemon));
+    PIF_TRY_VALUE(const auto pid, holder(daemon));
+    if (!pid) return false;
+    if (answers(daemon, kAnswerPatience)) return true;
+    if (SteadyClock::now() >= deadline)
+      return fail(Code::kTimeout, fmt::format("{} (process {}) runs, and does not answer: see its log {}, or stop it "
+                                              "with pif down",
+                                              daemon.name, *pid, daemon.log()));
+    std::this_thread::sleep_for(kReadyPoll);
+  }
+}
+
 }  // namespace
 
 Startup::~Startup() {
   if (!kept_) undo();
 }
 
-Status Startup::start_missing(const std::vector<Daemon>& daemons) {
-  for (const auto& daemon : daemons) {
-    PIF_TRY_VALUE(const auto pid, holder(daemon));
-    if (pid) continue;
-    PIF_TRY_VALUE(const pid_t child, start(daemon, notify_));
-    children_.push_back({daemon, child});
-  }
+Status Startup::start_one(const Daemon& daemon, SteadyClock::time_point deadline) {
+  auto runs = is_running(daemon, deadline);
+  if (!runs && daemon.name == "server") return fail(std::move(runs.error()));
+  if (!runs) note_failed(daemon.name, std::move(runs.error()));
+  if (!runs || *runs) return {};
+  const std::uint64_t log_begin = log_size(daemon);
+  PIF_TRY_VALUE(const pid_t child, start(daemon, notify_));
+  children_.push_back({daemon, child, log_begin});
   return {};
 }
 
-Error Startup::ended(const Child& child) {
-  const std::string line = last_log_line(child.daemon);
+Status Startup::start_missing(const std::vector<Daemon>& daemons) {
+  const auto deadline = SteadyClock::now() + kSystemUpDeadline;
+  std::vector<const Daemon*> held;  // may have to be waited for: the others start meanwhile
+  for (const Daemon& daemon : daemons) {
+    PIF_TRY_VALUE(const auto pid, holder(daemon));
+    if (pid)
+      held.push_back(&daemon);
+    else
+      PIF_TRY(start_one(daemon, deadline));
+  }
+  for (const Daemon* daemon : held) PIF_TRY(start_one(*daemon, deadline));
+  return {};
+}
+
+Error Startup::ended(const Child& child, int status) {
   return {Code::kUnavailable,
-          fmt::format("{} did not start: {} (log: {})", child.daemon.name, line.empty() ? "it said nothing" : line,
-                      child.daemon.log()),
+          fmt::format("{} did not start: {} (log: {})", child.daemon.name,
+                      reason_of_end(child.daemon, child.log_begin, status), child.daemon.log()),
           {}};
 }
 
 Status Startup::check_alive() {
   for (auto& child : children_) {
-    if (child.pid == 0 || ::waitpid(child.pid, nullptr, WNOHANG) == 0) continue;
+    int status = 0;
+    if (child.pid == 0 || ::waitpid(child.pid, &status, WNOHANG) == 0) continue;
     child.pid = 0;
-    if (child.daemon.name == "server") return fail(ended(child));
-    failed_.emplace(child.daemon.name, ended(child));
+    if (child.daemon.name == "server") return fail(ended(child, status));
+    failed_.emplace(child.daemon.name, ended(child, status));
   }
   return {};
 }
@@ -100,7 +157,9 @@ Status Startup::await_ready(const ReadyListener& listener, SteadyClock::time_poi
     for (const pid_t pid : listener.wait(kReadyPoll)) ready.insert(pid);
     PIF_TRY(check_alive());
   }
-  if (!failed_.empty() && failed_.size() == children_.size()) return fail(failed_.begin()->second);
+  const bool have_all_ended =
+      std::all_of(children_.begin(), children_.end(), [](const Child& child) { return child.pid == 0; });
+  if (!children_.empty() && have_all_ended) return all_of(errors());
   return {};
 }
 
@@ -114,7 +173,7 @@ Status Startup::await_end(SteadyClock::time_point deadline) {
       std::this_thread::sleep_for(kStartPoll);
     }
     child.pid = 0;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return fail(ended(child));
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return fail(ended(child, status));
   }
   return {};
 }

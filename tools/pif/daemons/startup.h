@@ -21,7 +21,8 @@ class Startup {
   Startup& operator=(const Startup&) = delete;
   ~Startup();
 
-  // Starts those that nobody runs.
+  // Starts those that nobody runs. The server, kTimeout: it holds its lock and does not answer; kBusy: it runs without
+  // a lock. Such an LFS is noted in failed().
   [[nodiscard]] Status start_missing(const std::vector<Daemon>& daemons);
   // kUnavailable if the server has ended already: why. An LFS that has ended is noted in failed().
   [[nodiscard]] Status check_alive();
@@ -43,8 +44,10 @@ class Startup {
   struct Child {
     Daemon daemon;
     pid_t pid = 0;
+    std::uint64_t log_begin = 0;  // bytes of the log when it was started
   };
-  [[nodiscard]] static Error ended(const Child& child);
+  [[nodiscard]] Status start_one(const Daemon& daemon, std::chrono::steady_clock::time_point deadline);
+  [[nodiscard]] static Error ended(const Child& child, int status);
   void undo();
 
   std::string notify_;

@@ -72,6 +72,16 @@ void check_identity(Doctor& doctor, const cluster::Cluster& cluster, const clust
                  fmt::format("let root of [[lfs]] {} in pif.toml name the right folder", lfs.name));
 }
 
+// A copy names the same folders elsewhere as what it is a copy of.
+void check_user(Doctor& doctor, const cluster::Cluster& cluster, const std::string& folder) {
+  const std::string other = cluster::other_user_of(cluster, folder);
+  if (other.empty()) return;
+  doctor.wrong("roots",
+               fmt::format("{} belongs to the file system in {}, and {} names it, too", folder, other, cluster.folder),
+               fmt::format("if this one takes its place: pif up --take-roots {}; else give it roots of its own",
+                           cluster.folder));
+}
+
 void check_folder(Doctor& doctor, const std::string& folder, uid_t owner) {
   struct stat root {};
   if (::stat(folder.c_str(), &root) != 0) {
@@ -177,13 +187,17 @@ void check_roots(Doctor& doctor, const cluster::Cluster& cluster) {
   const std::size_t before = doctor.findings().size();
   struct stat description {};
   if (::stat((cluster.folder + "/pif.toml").c_str(), &description) != 0) return;
-  if (cluster.serves_here()) check_folder(doctor, cluster.server_folder(), description.st_uid);
+  if (cluster.serves_here()) {
+    check_folder(doctor, cluster.server_folder(), description.st_uid);
+    check_user(doctor, cluster, cluster.server_folder());
+  }
   std::size_t roots = 0;
   for (const auto& lfs : cluster.lfss) {
     if (!cluster.is_here(lfs)) continue;
     ++roots;
     check_folder(doctor, lfs.root, description.st_uid);
     check_identity(doctor, cluster, lfs);
+    check_user(doctor, cluster, lfs.root);
   }
   if (doctor.findings().size() == before)
     doctor.ok("roots", fmt::format("{}{} belong to this file system's owner", roots,

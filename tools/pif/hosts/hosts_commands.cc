@@ -84,11 +84,11 @@ Status print_up_hosts(const Program& program, const cluster::Cluster& cluster, c
                       {"started", hosts.started},
                       {"already_running", hosts.running},
                       {"seconds", seconds}});
-  std::string text;
   if (!program.common.quiet)
-    text = fmt::format("{} is up on {} hosts: a server and {} LFSs ({} started in {:.2f} s)\n", cluster.folder,
-                       cluster.hosts.size(), cluster.lfss.size(), hosts.started, seconds);
-  return print(text + fmt::format("export PIF={}\n", shell_word(cluster.folder)));
+    print_error(fmt::format("{} is up on {} hosts: a server and {} LFSs ({} started in {:.2f} s)\n",
+                            one_line(cluster.folder), cluster.hosts.size(), cluster.lfss.size(), hosts.started,
+                            seconds));
+  return print(fmt::format("export PIF={}\n", shell_word(cluster.folder)));  // all that a shell may run
 }
 
 // Gives all hosts their files, where that has not been done.

@@ -69,6 +69,7 @@ Result<Json> up_here(const std::string& folder, const KnownSystem& known) {
   if (cluster.has_hosts()) PIF_TRY(cluster::check_ready(cluster));
   if (!cluster.has_hosts()) PIF_TRY(make_ready(cluster));
   PIF_TRY_VALUE(std::vector<Daemon> daemons, daemons_with_roots(cluster));
+  PIF_TRY(check_unshared(cluster));
   PIF_TRY_VALUE(const ReadyListener listener, ReadyListener::open());
   Startup startup(listener.address());
   PIF_TRY(startup.start_missing(daemons));

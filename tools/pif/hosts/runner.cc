@@ -30,6 +30,7 @@ using RunnerClock = std::chrono::steady_clock;
 
 constexpr auto kRestartFirst = std::chrono::seconds(1), kRestartLast = std::chrono::seconds(30);
 constexpr auto kRunsWell = std::chrono::seconds(60);  // what ran for so long is started again at once, as at first
+constexpr auto kAnswerPatience = std::chrono::seconds(1);
 constexpr auto kLookInterval = std::chrono::milliseconds(100);
 
 // The signals that end it, blocked, so that they can be asked for.
@@ -58,6 +59,7 @@ struct Supervised {
   bool is_missing = false;  // its disk is not there
   RunnerClock::time_point since{}, next{};
   std::chrono::seconds pause = kRestartFirst;
+  std::uint64_t log_begin = 0;  // bytes of the log when it was started
 };
 
 // Only one of a folder; `pif host down` finds it by its lock.
@@ -86,10 +88,11 @@ void start_due(std::vector<Supervised>& all, const std::string& notify) {
     one.since = now;
     one.next = now + one.pause;
     const auto other = holder(one.daemon);
-    one.is_others = other && *other;
-    if (one.is_others) continue;
+    one.is_others = other && *other && answers(one.daemon, kAnswerPatience);
+    if (one.is_others || (other && *other)) continue;  // without an answer it is dying, or starts
     one.is_missing = !has_root(one.daemon);
     if (one.is_missing) continue;
+    one.log_begin = log_size(one.daemon);
     const auto started = start(one.daemon, notify);
     if (started) one.pid = *started;
     if (!started) say(started.error().to_string());
@@ -100,12 +103,13 @@ void start_due(std::vector<Supervised>& all, const std::string& notify) {
 void note_ended(std::vector<Supervised>& all) {
   const auto now = RunnerClock::now();
   for (Supervised& one : all) {
-    if (one.pid == 0 || ::waitpid(one.pid, nullptr, WNOHANG) == 0) continue;
+    int status = 0;
+    if (one.pid == 0 || ::waitpid(one.pid, &status, WNOHANG) == 0) continue;
     one.pid = 0;
     if (now - one.since >= kRunsWell) one.pause = kRestartFirst;
     one.next = now + one.pause;
     say(fmt::format("{} has ended, and is started again in {} s: {} (log: {})", one.daemon.name, one.pause.count(),
-                    last_log_line(one.daemon), one.daemon.log()));
+                    reason_of_end(one.daemon, one.log_begin, status), one.daemon.log()));
     one.pause = std::min(2 * one.pause, kRestartLast);
   }
 }
@@ -113,8 +117,9 @@ void note_ended(std::vector<Supervised>& all) {
 Status stop_all(const std::vector<Supervised>& all, uid_t owner) {
   std::vector<Daemon> daemons;
   for (const Supervised& one : all) daemons.push_back(one.daemon);
-  auto stopped = stop(daemons, owner, kSystemDownDeadline);
-  if (!stopped) return fail(stopped.error());
+  PIF_TRY_VALUE(const Stopped stopped, stop(daemons, owner, kSystemDownDeadline));
+  for (const std::string& name : stopped.killed)
+    say(fmt::format("{} did not stop within {} s and was killed", name, kSystemDownDeadline.count()));
   for (const Supervised& one : all) {
     if (one.pid != 0) ::waitpid(one.pid, nullptr, 0);
   }
@@ -132,6 +137,7 @@ Status run_here(const std::string& folder) {
   if (!cluster.has_hosts()) PIF_TRY(make_ready(cluster));
   PIF_TRY(daemons_with_roots(cluster));
   if (const Status roots = check_roots_there(cluster); !roots) say(roots.error().text);
+  PIF_TRY(check_unshared(cluster));
   PIF_TRY_VALUE(const ReadyListener listener, ReadyListener::open());
   std::vector<Supervised> all;
   for (Daemon& daemon : daemons_of(cluster, program_folder())) all.push_back({std::move(daemon)});

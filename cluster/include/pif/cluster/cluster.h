@@ -5,7 +5,7 @@
 //   DIR/keys/           cluster.key (32 random bytes, MAC key), server.curve, client.curve ("public Z85\nsecret
 //                       Z85\n"), clients/NAME.pub (net::ListenOptions::key_folder); folders 0700, files 0400.
 //                       Of several hosts: host.curve instead of server.curve, different on each; hosts/NAME.pub
-//   DIR/run/            sockets (in /tmp/pif-<cluster id> instead if their paths would be too long for a Unix socket)
+//   DIR/run/            sockets (in /tmp/pif-ID-NUMBER instead if their paths would be too long for a Unix socket)
 //   DIR/server/         the PIF Server's directory, log and lock
 //   DIR/lfs0/ ...       one LFS root each
 //
@@ -67,9 +67,10 @@ enum class Stage : std::uint8_t {
 enum class TcpMode : std::uint8_t { kNone, kCurve, kInsecureLoopback };
 
 struct Cluster {
-  std::string folder;      // absolute DIR
-  std::string id;          // 16 hex digits
-  std::uint32_t bevy = 0;  // default bevy size of new files; 0: none
+  std::string folder;               // absolute DIR
+  std::uint64_t folder_number = 0;  // tells DIR from its copies, and stays when it is renamed; 0: not known
+  std::string id;                   // 16 hex digits
+  std::uint32_t bevy = 0;           // default bevy size of new files; 0: none
   TcpMode tcp = TcpMode::kNone;
   Stage stage = Stage::kReady;
   std::string directory;  // uuid of the server's directory
@@ -109,9 +110,13 @@ struct Cluster {
 };
 
 // Makes DIR (and folders above it) with keys and pif.toml for `count` LFSs, which are kNew. kExists if DIR holds a file
-// system already; kInvalid for a count below 1 or a bevy that does not fit it.
+// system already; kInvalid for a count below 1 or a bevy that does not fit it. disks: absolute folders that are there;
+// the LFSs go round over them, and disk_folder() of each is made. Empty: roots are in DIR.
 [[nodiscard]] Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy,
-                                             TcpMode tcp);
+                                             TcpMode tcp, const std::vector<std::string>& disks = {});
+// DISK/pif-ID: where the file system's roots on a disk are. It is made once, so it tells a disk that is mounted from
+// the folder where it is not.
+std::string disk_folder(const std::string& disk, const std::string& id);
 // The same for a file system of several hosts: makes DIR on this host, `plan.own_host`. Of `plan`, folder, id, uuids
 // and stage are filled in here; an edition of 0 becomes 1. Besides the above kInvalid for a plan that load_cluster()
 // would refuse.
@@ -140,7 +145,8 @@ struct Cluster {
 [[nodiscard]] Result<std::unique_ptr<net::Messenger>> start_listening(const Cluster& cluster,
                                                                       const std::string& daemon);
 
-// Writes RUN/<daemon>.tcp with what the daemon listens on (net::listening): "tcp://127.0.0.1:PORT [Z85 PUBLIC KEY]".
+// Writes RUN/<daemon>.tcp with what the daemon listens on (net::listening): "tcp://127.0.0.1:PORT [Z85 PUBLIC KEY]",
+// and DIR's number. Read in a copy of DIR, the file says nothing.
 // The server calls it once it listens; does nothing without tcp, or where pif.toml says it.
 [[nodiscard]] Status publish_tcp(const Cluster& cluster, const std::string& daemon, const proto::Endpoints& listening);
 
@@ -234,6 +240,20 @@ std::string default_cluster();
 // whether a daemon runs (pif status) has the lock for a moment, and that is no reason not to start. Gives what `lock`
 // said last. Blocks; for main functions only.
 [[nodiscard]] Status lock_patiently(const std::function<Status()>& lock);
+
+// ---- folders of daemons that are not in DIR ----
+// A copy of DIR names the same ones. So each bears the name of the DIR whose daemon had it last: FOLDER/used-by.
+
+// For the daemon that holds the lock of `folder`: writes DIR there, if it is not in DIR.
+[[nodiscard]] Status note_user(const Cluster& cluster, const std::string& folder);
+// The DIR that used it last; empty: nobody did, it is in its DIR, or an earlier release used it.
+std::string last_user_of(const std::string& folder);
+// The folder of another file system that is there, names `folder`, and had it last; empty: it is free for `cluster`.
+std::string other_user_of(const Cluster& cluster, const std::string& folder);
+// kExists, naming both, if there is one.
+[[nodiscard]] Status check_unshared(const Cluster& cluster, const std::string& folder);
+// Whether it is in DIR, whatever links lead there, or was used by DIR last.
+bool is_own_folder(const Cluster& cluster, const std::string& folder);
 
 // Log of a daemon: one line per event, to stderr (which `pif up` points at FOLDER/<daemon>.log). Returns nothing to
 // keep; call once in main.
