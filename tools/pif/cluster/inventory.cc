@@ -57,9 +57,10 @@ Status Inventory::open(Needs needs) {
     if (!good)
       return fail(
           Code::kUnavailable,
-          fmt::format("{0} is not up, so not all can be checked; start it with pif up, or stop all daemons and run: "
-                      "pif-lfs check {1}",
-                      node.name(), node.root().empty() ? "ROOT" : node.root()));
+          fmt::format("it is not up, so not all can be checked; start it with pif up, or stop all daemons and run: "
+                      "pif-lfs check {}",
+                      node.root().empty() ? "ROOT" : node.root()),
+          node.name());
   }
   return renew();
 }

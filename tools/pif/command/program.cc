@@ -167,11 +167,19 @@ int report_parse(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(ExitCode::kUsage);
 }
 
+// Whether the server was asked in vain. An error without a node may also be about an LFS, a worker, or nobody: then it
+// does not name the server.
+bool is_of_server(const Error& error) {
+  const bool no_answer = error.code == Code::kUnavailable || error.code == Code::kTimeout;
+  const bool names_server =
+      error.text.find("server") != std::string::npos || error.text.find("PIF Server") != std::string::npos;
+  return no_answer && (error.node == "server" || (error.node.empty() && names_server));
+}
+
 // " (on host h3)": of the daemon that the error is about, in a file system of several hosts; else nothing.
 std::string host_of(const std::string& folder, const Error& error) {
-  const bool no_answer = error.code == Code::kUnavailable || error.code == Code::kTimeout;
-  const bool of_server = error.node.empty() || error.node == "server";
-  if (of_server && !no_answer) return {};
+  const bool of_server = is_of_server(error);
+  if (!of_server && error.node.empty()) return {};
   const auto cluster = cluster::load_cluster(folder);
   if (!cluster || !cluster->has_hosts()) return {};
   if (of_server) return fmt::format(" (on host {})", cluster->servers.front().host);
