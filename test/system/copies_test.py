@@ -1,6 +1,7 @@
 """A file system and its copy (cp -a) have the same id and keys. No command for one reaches the daemons, sockets or
 roots of the other."""
 
+import contextlib
 import glob
 import os
 import re
@@ -107,6 +108,12 @@ class Elsewhere(FileSystem):
         self.ok("up", self.folder)
 
 
+@contextlib.contextmanager
+def stopped(fs):
+    fs.ok("down", fs.folder)
+    yield
+
+
 def no_command_for_a_copy_touches_roots_of_the_original():
     with Elsewhere(COUNT) as fs, Copied(fs) as copy:
         shared = rf"{fs.root} belongs to the file system in {fs.folder}, and {copy.folder} names it, too: .*--take-"
@@ -135,8 +142,7 @@ def check_one(done, code, pattern):
 
 
 def a_copy_takes_roots_over_if_that_is_asked_for():
-    with Elsewhere(COUNT) as fs, Copied(fs) as copy:
-        fs.ok("down", fs.folder)
+    with Elsewhere(COUNT) as fs, stopped(fs), Copied(fs) as copy:
         done = copy.run("up", "--take-roots", copy.folder)
         check_one(done, 0, rf"{fs.root}, which {fs.folder} used, belongs to {copy.folder} now")
         check(copy.ok("cat", "/f") == bytes(10000), "the copy has all rows")
@@ -160,10 +166,8 @@ def a_file_system_that_was_moved_has_its_roots():
 
 
 def destroy_removes_no_root_elsewhere_that_it_has_not_used():
-    with Elsewhere(COUNT) as fs, Copied(fs) as copy:
-        fs.ok("down", fs.folder)
+    with Elsewhere(COUNT) as fs, stopped(fs), Copied(fs) as copy:
         os.rename(fs.folder, fs.local("not mounted at the moment"))
-        os.remove(os.path.join(copy.folder, "keys", "cluster.key"))
         done = copy.run("destroy", "--yes", copy.folder)
         check_one(done, 0, f"left as it is: {fs.root} was used by {fs.folder} last, not by {copy.folder}")
         os.rename(fs.local("not mounted at the moment"), fs.folder)

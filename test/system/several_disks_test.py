@@ -119,7 +119,7 @@ def a_new_disk_takes_the_place_of_a_lost_one():
         fs.ok("down", fs.folder)
         second = disks.paths[1]
         disks.unmount(second)
-        fs.fails(3, f"no disk is mounted at {second}", "node", "replace", "--yes", "lfs1")
+        fs.fails(3, f"no disk is mounted at {second}", "node", "replace", "lfs1")
         check(os.listdir(second) == [], "nothing was made in its place")
         call("mkfs.xfs", "-q", "-f", disks.images[1])
         disks.mount(second)

@@ -136,8 +136,8 @@ Status check_empty(const std::string& root) {
   std::error_code none;  // not there: it is made
   for (const auto& entry : std::filesystem::directory_iterator(root, none)) {
     const std::string name = entry.path().filename().string();
-    const bool is_try =
-        name == "lock" || name == "catalogue" || name == "lfs.toml.new" || name.ends_with(".log");  // cut short
+    const bool is_try = name == "lock" || name == "used-by" || name == "catalogue" || name == "lfs.toml.new" ||
+                        name.ends_with(".log");  // cut short
     if (!is_try) return fail(Code::kExists, fmt::format("{} has {} in it: give an empty folder", root, one_line(name)));
   }
   return {};
@@ -158,6 +158,7 @@ Status check_replaceable(const cluster::Cluster& cluster, const std::string& nam
         fmt::format("{} has the root of an LFS in it: start it with pif up, move it away, or give another folder "
                     "with --root",
                     root));
+  PIF_TRY(check_disk_mounted(cluster, root));
   return check_empty(root);
 }
 

@@ -63,21 +63,32 @@ Status check_parents_there(const cluster::Cluster& cluster) {
 }
 
 // A new disk in the place of a lost one has no folder of the file system yet.
+bool lacks_disk_folder(const cluster::Cluster& cluster, const std::string& root) {
+  const std::string folder = parent_of(root);
+  return folder == cluster::disk_folder(parent_of(folder), cluster.id) && !is_there(folder);
+}
+
 Status make_disk_folder(const cluster::Cluster& cluster, const std::string& root) {
-  const std::string folder = parent_of(root), disk = parent_of(folder);
-  if (is_there(folder) || folder != cluster::disk_folder(disk, cluster.id)) return {};
-  struct stat there {
-  }, above{};
-  if (::stat(disk.c_str(), &there) != 0 || ::stat((disk + "/..").c_str(), &above) != 0)
-    return fail_errno(errno, fmt::format("cannot find {}: is the disk mounted?", disk));
-  if (there.st_dev == above.st_dev)
-    return fail(Code::kNotFound,
-                fmt::format("no disk is mounted at {}: mount it, or make {} if it is no disk's folder", disk, folder));
+  if (!lacks_disk_folder(cluster, root)) return {};
+  PIF_TRY(check_disk_mounted(cluster, root));
+  const std::string folder = parent_of(root);
   if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
   return fail_errno(errno, "cannot make the folder " + folder);
 }
 
 }  // namespace
+
+Status check_disk_mounted(const cluster::Cluster& cluster, const std::string& root) {
+  if (!lacks_disk_folder(cluster, root)) return {};
+  const std::string folder = parent_of(root), disk = parent_of(folder);
+  struct stat there {
+  }, above{};
+  if (::stat(disk.c_str(), &there) != 0 || ::stat((disk + "/..").c_str(), &above) != 0)
+    return fail_errno(errno, fmt::format("cannot find {}: is the disk mounted?", disk));
+  if (there.st_dev != above.st_dev) return {};
+  return fail(Code::kNotFound,
+              fmt::format("no disk is mounted at {}: mount it, or make {} if it is no disk's folder", disk, folder));
+}
 
 Status make_ready(cluster::Cluster& cluster) {
   PIF_TRY_VALUE(cluster, cluster::load_cluster(cluster.folder));  // as whoever held the lock before has left it
