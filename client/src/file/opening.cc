@@ -10,6 +10,7 @@
 #include "names/names.h"
 #include "pif/base/capability.h"
 #include "pif/base/inheriting.h"
+#include "pif/base/limits.h"
 #include "pif/base/path.h"
 #include "pif/wire/convert.h"
 #include "session/in_use.h"
@@ -82,7 +83,8 @@ Result<Entry> entry_of(const proto::EntryInfo& info) {
 }
 
 Status sendable(const std::string& path) {
-  if (is_utf8(path)) return {};
+  if (path.size() <= kPathBytesMax && is_utf8(path))
+    return {};                      // what fits into a message; the server sees to the rest
   auto checked = check_path(path);  // says which path
   return fail(checked ? Error{Code::kInvalid, "the path is not UTF-8", {}} : std::move(checked.error()));
 }

@@ -66,6 +66,30 @@ Status done(Result<Reply> reply) {
   return {};
 }
 
+// The answer for each path. `ask` gets those that can be sent; each other one has its own error, and fails alone.
+template <typename One, typename Ask>
+Result<std::vector<One>> answers_for(std::span<const std::string> paths, Ask ask) {
+  std::vector<Status> sendables;
+  std::vector<std::string> asked;
+  for (const std::string& path : paths) {
+    sendables.push_back(sendable(path));
+    if (sendables.back()) asked.push_back(path);
+  }
+  PIF_TRY_VALUE(std::vector<One> answers, ask(std::span<const std::string>(asked)));
+  if (answers.size() != asked.size())
+    return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", answers.size(), asked.size()));
+  auto next = answers.begin();
+  std::vector<One> all;
+  all.reserve(paths.size());
+  for (Status& one : sendables) {
+    if (one)
+      all.push_back(std::move(*next++));
+    else
+      all.push_back(fail(std::move(one.error())));
+  }
+  return all;
+}
+
 Status stat_some(client::Session& session, std::span<const std::string> paths, std::size_t at_once,
                  std::vector<Result<Entry>>& entries);
 
@@ -172,20 +196,21 @@ Status Client::create_empty(const std::string& path, const CreateOptions& option
 Result<std::vector<Status>> Client::create_empty_many(std::span<const std::string> paths,
                                                       const CreateOptions& options) {
   return client::in_use(session_->user(), [&]() -> Result<std::vector<Status>> {
-    for (const std::string& path : paths) PIF_TRY(sendable(path));
     PIF_TRY(options.format.validate());
-    std::vector<net::Packet> requests;
-    std::vector<client::Change> changes;
-    requests.reserve(paths.size());
-    changes.reserve(paths.size());
-    for (const std::string& path : paths) {
-      requests.push_back(create_packet(path, options, true));
-      changes.push_back({"the file was created", path});
-    }
-    std::vector<Status> outcome;
-    outcome.reserve(paths.size());
-    for (auto& reply : session_->change_all(std::move(requests), changes)) outcome.push_back(done(std::move(reply)));
-    return outcome;
+    return answers_for<Status>(paths, [&](std::span<const std::string> asked) -> Result<std::vector<Status>> {
+      std::vector<net::Packet> requests;
+      std::vector<client::Change> changes;
+      requests.reserve(asked.size());
+      changes.reserve(asked.size());
+      for (const std::string& path : asked) {
+        requests.push_back(create_packet(path, options, true));
+        changes.push_back({"the file was created", path});
+      }
+      std::vector<Status> outcome;
+      outcome.reserve(asked.size());
+      for (auto& reply : session_->change_all(std::move(requests), changes)) outcome.push_back(done(std::move(reply)));
+      return outcome;
+    });
   });
 }
 
@@ -243,12 +268,13 @@ Result<Entry> Client::stat(const std::string& path) {
 
 Result<std::vector<Result<Entry>>> Client::stat_many(std::span<const std::string> paths) {
   return client::in_use(session_->user(), [&]() -> Result<std::vector<Result<Entry>>> {
-    for (const std::string& path : paths) PIF_TRY(sendable(path));
-    std::vector<Result<Entry>> entries;
-    entries.reserve(paths.size());
-    PIF_TRY(stat_some(*session_, paths, kPathsPerStat, entries));
-    if (entries.size() == paths.size()) return entries;
-    return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", entries.size(), paths.size()));
+    return answers_for<Result<Entry>>(paths,
+                                      [&](std::span<const std::string> asked) -> Result<std::vector<Result<Entry>>> {
+                                        std::vector<Result<Entry>> entries;
+                                        entries.reserve(asked.size());
+                                        PIF_TRY(stat_some(*session_, asked, kPathsPerStat, entries));
+                                        return entries;
+                                      });
   });
 }
 
@@ -273,32 +299,40 @@ Status Client::remove(const std::string& path, bool recursive) {
   });
 }
 
+namespace {
+
+Result<std::vector<Status>> remove_asked(client::Session& session, std::span<const std::string> paths) {
+  std::vector<net::Packet> requests;
+  std::vector<client::Change> changes;
+  for (std::size_t begin = 0; begin < paths.size(); begin += kPathsPerRemove) {
+    changes.push_back({"they were removed", paths[begin]});
+    net::Packet& request = requests.emplace_back();
+    for (const std::string& path : paths.subspan(begin, std::min(kPathsPerRemove, paths.size() - begin))) {
+      request.envelope.mutable_remove()->add_paths(path);
+    }
+  }
+  std::vector<Status> outcome;
+  outcome.reserve(paths.size());
+  std::size_t asked = 0;
+  for (auto& reply : session.change_all(std::move(requests), changes)) {
+    asked = std::min(paths.size(), asked + kPathsPerRemove);
+    if (!reply) return fail(strip(std::move(reply.error())));
+    for (const proto::Error& error : reply->envelope.remove_reply().errors()) {
+      outcome.push_back(error.code() == 0 ? Status() : fail(strip(wire::error_of(error))));
+    }
+    if (outcome.size() != asked) {
+      return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", outcome.size(), asked));
+    }
+  }
+  return outcome;
+}
+
+}  // namespace
+
 Result<std::vector<Status>> Client::remove_many(std::span<const std::string> paths) {
   return client::in_use(session_->user(), [&]() -> Result<std::vector<Status>> {
-    for (const std::string& path : paths) PIF_TRY(sendable(path));
-    std::vector<net::Packet> requests;
-    std::vector<client::Change> changes;
-    for (std::size_t begin = 0; begin < paths.size(); begin += kPathsPerRemove) {
-      changes.push_back({"they were removed", paths[begin]});
-      net::Packet& request = requests.emplace_back();
-      for (const std::string& path : paths.subspan(begin, std::min(kPathsPerRemove, paths.size() - begin))) {
-        request.envelope.mutable_remove()->add_paths(path);
-      }
-    }
-    std::vector<Status> outcome;
-    outcome.reserve(paths.size());
-    std::size_t asked = 0;
-    for (auto& reply : session_->change_all(std::move(requests), changes)) {
-      asked = std::min(paths.size(), asked + kPathsPerRemove);
-      if (!reply) return fail(strip(std::move(reply.error())));
-      for (const proto::Error& error : reply->envelope.remove_reply().errors()) {
-        outcome.push_back(error.code() == 0 ? Status() : fail(strip(wire::error_of(error))));
-      }
-      if (outcome.size() != asked) {
-        return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", outcome.size(), asked));
-      }
-    }
-    return outcome;
+    return answers_for<Status>(paths,
+                               [&](std::span<const std::string> asked) { return remove_asked(*session_, asked); });
   });
 }
 
