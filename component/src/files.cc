@@ -4,6 +4,7 @@
 
 #include "files.h"
 #include "pif/component/component.h"
+#include "pif/component/names.h"
 
 namespace pif::component {
 namespace {
@@ -67,9 +68,21 @@ Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> 
   return files;
 }
 
+std::vector<std::string> needed_names(const std::string& stem, const Format& format) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < file_count(format); ++i) out.push_back(stem + kSuffixes[i]);
+  return out;
+}
+
+std::vector<std::string> possible_names(const std::string& stem) {
+  std::vector<std::string> out;
+  for (const char* suffix : kSuffixes) out.push_back(stem + suffix);
+  for (const char* suffix : kParitySuffixes) out.push_back(stem + suffix);
+  return out;
+}
+
 Status remove_files(Storage& storage, const std::string& stem) {
-  for (const char* suffix : kSuffixes) PIF_TRY(storage.remove(stem + suffix));
-  for (const char* suffix : kParitySuffixes) PIF_TRY(storage.remove(stem + suffix));
+  for (const std::string& name : possible_names(stem)) PIF_TRY(storage.remove(name));
   return {};
 }
 

@@ -101,7 +101,7 @@ struct Lfs::Impl {
   Keeping keeping{context, writing.seal_sync()};
   AppendCoordinator append_coordinator{context, keeping.peers};
   Deputy deputy{context};
-  Lengths lengths{context, append_coordinator};
+  Lengths lengths{context, append_coordinator, managing.aside()};
   Gathering gathering{keeping};
   Rebuild rebuild{keeping, managing,
                   [this](net::Packet packet, const Rebuild::Answered& done) { ask_server(std::move(packet), done); }};
@@ -134,8 +134,10 @@ Status Lfs::Impl::open() {
   PIF_TRY_VALUE(const auto lacking, catalogue::lacking(context.world.catalogue));
   context.lost_files.set_lacking(lacking_of(lacking));
   context.numbers.begin_era(context.view.era_of(config.node));
-  PIF_TRY(remove_leftovers(context.world.storage, context.world.catalogue, config.root));
+  PIF_TRY(clear_leftovers(context.world.storage, context.world.catalogue, config.root,
+                          context.world.messenger.clock().wall_seconds()));
   PIF_TRY(context.components.load(context.now()));
+  PIF_TRY(managing.load_aside());
   spdlog::info("{} serves {}: {} components, {} bytes", config.name, config.root,
                context.components.totals().components, context.components.totals().bytes);
   return {};

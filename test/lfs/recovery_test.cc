@@ -29,7 +29,7 @@ struct Start {
     log.emplace(*storage, log_path(node.root()), node.log_bytes);
     return replay_log(*storage, *store, node.root(), *log);
   }
-  Status remove() { return remove_leftovers(*storage, *store, node.root()); }
+  Status clear() { return clear_leftovers(*storage, *store, node.root(), 1000); }
   void put_state(const proto::ComponentState& state) {
     auto transaction = store->write().value();
     REQUIRE_OK(catalogue::put(*transaction, state));
@@ -115,7 +115,7 @@ TEST_CASE("whichever call fails while the log goes home, that is said, and the n
   });
 }
 
-TEST_CASE("whichever call fails while leftovers are removed, that is said, and the next start removes them") {
+TEST_CASE("whichever call fails while leftovers are put aside, that is said, and the next start does it") {
   with_node([](Peer& peer, Node& node) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
     node.kill();
@@ -124,9 +124,12 @@ TEST_CASE("whichever call fails while leftovers are removed, that is said, and t
     const auto storage = component::make_memory_storage(node.disk);
     for (const auto& path : {orphan, foreign}) REQUIRE_OK(storage->open(path, component::OpenMode::kCreate));
     for (const char* folder : {"", "/07"}) REQUIRE_OK(storage->sync_folder(node.root() + "/data" + folder));
-    CHECK(with_each_call_failing(node, [](Start& start) { return start.remove(); }) >= 6);
+    CHECK(with_each_call_failing(node, [](Start& start) { return start.clear(); }) >= 6);
     const auto left = node.disk->files(node.root() + "/data");
     CHECK(std::count(left.begin(), left.end(), orphan) == 0);
+    const auto aside = node.disk->files(node.root() + "/aside");
+    REQUIRE(aside.size() == 1);
+    CHECK(aside[0].ends_with("/0000000000099907.dat"));
     CHECK(std::count(left.begin(), left.end(), foreign) == 1);
     node.start();
     CHECK(peer.read(7, 0, 5).value() == pattern(500, 1));

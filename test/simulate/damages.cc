@@ -27,6 +27,8 @@ void flip_bit(Container& bytes, std::uint64_t byte, unsigned bit) {
   bytes[byte] = static_cast<Byte>(static_cast<unsigned>(bytes[byte]) ^ (1u << bit));
 }
 
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
 }  // namespace
 
 bool has_frames(const std::string& path) { return path.ends_with(".pap"); }
@@ -38,13 +40,28 @@ bool Image::is_used(const std::string& path, std::uint64_t byte) const {
          });
 }
 
+namespace {
+
+// Every component has these, whatever is in them; those of parity are there if they have something that is used.
+bool is_needed(const Image& image, const std::string& path, std::size_t bytes) {
+  if (!path.ends_with(".par") && !path.ends_with(".psum")) return !has_frames(path);
+  for (std::size_t i = 0; i < bytes; ++i)
+    if (image.is_used(path, i)) return true;
+  return false;
+}
+
+}  // namespace
+
 bool differs(const Image& image, const Image& now, std::string& where) {
   for (std::size_t lfs = 0; lfs < image.files.size(); ++lfs) {
     for (const auto& [path, was] : image.files[lfs]) {
       const auto found = now.files[lfs].find(path);
       if (has_frames(path)) continue;
       where = path;
-      if (found == now.files[lfs].end()) return true;
+      if (found == now.files[lfs].end()) {
+        if (is_needed(image, path, was.size())) return true;
+        continue;
+      }
       const Bytes& is = found->second;
       for (std::size_t i = 0; i < was.size(); ++i)
         if ((i >= is.size() || is[i] != was[i]) && image.is_used(path, i)) return true;
@@ -153,12 +170,21 @@ Image Damages::take() const {
 
 // edit() does it more than once: to what is durable, too.
 void Damages::write(unsigned lfs, const std::string& path, const Bytes& bytes) {
+  const auto storage = cluster_.open_disk(lfs);
+  const auto made = storage->open(path, component::OpenMode::kCreate);
+  PIF_ASSERT(made.has_value() && storage->sync_folder(folder_of(path)).has_value(), lfs);
   cluster_.disk(lfs).edit(path, [&](Bytes& out) { out = bytes; });
+}
+
+void Damages::remove(unsigned lfs, const std::string& path) {
+  const auto storage = cluster_.open_disk(lfs);
+  const Status done = storage->remove(path).and_then([&] { return storage->sync_folder(folder_of(path)); });
+  PIF_ASSERT(done.has_value(), lfs);
 }
 
 void Damages::put_back(const Image& image) {
   for (unsigned lfs = 0; lfs < cluster_.size(); ++lfs)
-    for (const auto& [path, was] : image.files[lfs]) cluster_.disk(lfs).edit(path, [&](Bytes& bytes) { bytes = was; });
+    for (const auto& [path, was] : image.files[lfs]) write(lfs, path, was);
 }
 
 // ---- files ----
@@ -242,8 +268,15 @@ bool Damages::forge(const Image& now, unsigned lfs, Damage& damage) {
 
 bool Damages::change(const Image& now, bool may_forge, unsigned lfs, const std::string& path, Damage& damage) {
   Bytes bytes = now.files[lfs].at(path);
+  damage.lfs = lfs;
+  damage.path = path;
+  const auto how = dice_.below(11);
+  if (how == 10) {
+    damage.what = fmt::format("the file of {} bytes is removed", bytes.size());
+    remove(lfs, path);
+    return true;
+  }
   if (bytes.empty()) return false;
-  const auto how = dice_.below(10);
   if (how == 0 && may_forge && forge(now, lfs, damage)) return true;
   const bool done = how < 4   ? flip(bytes, damage.what)
                     : how < 5 ? cut(bytes, damage.what)
@@ -251,8 +284,6 @@ bool Damages::change(const Image& now, bool may_forge, unsigned lfs, const std::
                               : make_stale(lfs, path, bytes, damage.what);
   if (!done) return false;
   write(lfs, path, bytes);
-  damage.lfs = lfs;
-  damage.path = path;
   return true;
 }
 
@@ -279,13 +310,34 @@ void Damages::edit_entry(unsigned lfs, const std::string& key, const std::string
   PIF_ASSERT(done.has_value(), lfs);
 }
 
+void Damages::erase_entry(unsigned lfs, const std::string& key) {
+  const auto store = cluster_.open_catalogue(lfs);
+  auto transaction = store->write();
+  PIF_ASSERT(transaction.has_value(), lfs);
+  const Status done = (*transaction)->erase(kComponents, key).and_then([&] { return (*transaction)->commit(); });
+  PIF_ASSERT(done.has_value(), lfs);
+}
+
+void Damages::remove_component(const Image& now, unsigned lfs, FileId file) {
+  const std::string stem = component::stem(cluster_.root(lfs), file) + ".";
+  for (const auto& [path, bytes] : now.files[lfs])
+    if (path.starts_with(stem)) remove(lfs, path);
+}
+
 Damage Damages::strike_entry(const Image& now, unsigned lfs) {
   const auto& entries = now.entries[lfs];
   PIF_ASSERT(!entries.empty(), lfs);
   const auto& [key, was] = *std::next(entries.begin(), static_cast<std::ptrdiff_t>(dice_.below(entries.size())));
   Damage damage{lfs, {}, {}, false};
   std::string value = was;
-  const auto how = dice_.below(4);
+  const auto how = dice_.below(6);
+  if (how >= 4) {
+    damage.is_lost = true;
+    damage.what = how == 4 ? "it is gone" : "it is gone, and the component's files, too";
+    erase_entry(lfs, key);
+    if (how == 5) remove_component(now, lfs, FileId(kv::u64_of_key(key)));
+    return damage;
+  }
   if (how == 0) {
     value.resize(dice_.below(value.size()));
     damage.what = fmt::format("{} of {} bytes are left", value.size(), was.size());

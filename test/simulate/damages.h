@@ -1,5 +1,5 @@
-// What disks do to bytes that lie on them: bits flip, files end early, blocks come to lie elsewhere, or are again what
-// they were some time ago. Done to files of components, and to a catalogue's entries of them.
+// What disks do to bytes that lie on them: bits flip, files end early or are gone, blocks come to lie elsewhere, or are
+// again what they were some time ago. Done to files of components, and to a catalogue's entries of them.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,7 @@ struct Damage {
   std::string path;        // the first file that is hurt; of a catalogue: empty
   std::string what;        // for people
   bool is_hidden = false;  // its sum holds: only others can tell
+  bool is_lost = false;    // an entry of a catalogue, which is not there any more
 };
 
 class Damages {
@@ -78,6 +79,9 @@ class Damages {
   bool make_stale(unsigned lfs, const std::string& path, Bytes& bytes, std::string& what);
   bool forge(const Image& now, unsigned lfs, Damage& damage);
   void write(unsigned lfs, const std::string& path, const Bytes& bytes);
+  void remove(unsigned lfs, const std::string& path);
+  void remove_component(const Image& now, unsigned lfs, FileId file);
+  void erase_entry(unsigned lfs, const std::string& key);
   void edit_entry(unsigned lfs, const std::string& key, const std::string& value);
 
   sim::Cluster& cluster_;

@@ -389,7 +389,8 @@ void DamagesHistory::check_untouched(const Image& image, const Image& hurt) {
     for (const auto& [path, bytes] : now.files[lfs]) {
       if (has_frames(path)) continue;
       const Bytes& was = image.files[lfs].at(path);
-      const Bytes& bad = hurt.files[lfs].at(path);
+      const auto found = hurt.files[lfs].find(path);
+      const Bytes bad = found == hurt.files[lfs].end() ? Bytes() : found->second;
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         const bool is_right = i < was.size() && bytes[i] == was[i];
         if (is_right || (i < bad.size() ? bytes[i] == bad[i] : bytes[i] == std::byte{0})) continue;
@@ -438,11 +439,11 @@ void DamagesHistory::strike_entry() {
   say("damage" + said_);
   cluster_.restart_lfs(lfs);
   if (!await_members("with a damaged entry")) return;
-  read_all("with a damaged entry", true);
+  read_all("with a damaged entry", false);
   const Pass pass = scrub("with a damaged entry");
   out_.found += pass.found;
   out_.repaired += pass.repaired;
-  if (pass.found == 0) accuse("it is not found");
+  if (pass.found == 0 && !damage.is_lost) accuse("it is not found");  // it may have had only what was cancelled
   if (pass.repaired != pass.found) accuse("it is not repaired:" + pass.texts);
   read_all("after the scrub", false);
   cluster_.kill_lfs(lfs);
@@ -452,6 +453,7 @@ void DamagesHistory::strike_entry() {
   if (!await_members("after a damaged entry")) return;
   if (const Pass last = scrub("made anew"); last.found > 0) accuse("what was made anew is not whole:" + last.texts);
   read_all("made anew", false);
+  read_without((lfs + 1 + static_cast<unsigned>(dice_.below(cluster_.size() - 1))) % cluster_.size(), "made anew");
   image_ = damages_.take();
 }
 

@@ -1,9 +1,12 @@
 """pif scrub: LFSs find bytes that went bad on their disks, and repair them."""
 
+import os
+import shutil
 import sys
 
+from disks_test import await_heartbeats
 from parity_files import BEVY, LFSS, Contents, pattern
-from pif_system import FileSystem, await_condition, check, flip, main
+from pif_system import FileSystem, await_condition, check, files_below, flip, main
 
 FILES = {
     "/short": (("--record-length", "4096"), pattern(2, 1000)),
@@ -66,6 +69,66 @@ def what_is_not_repaired_is_an_exit_code():
         contents.check("as it was put")
 
 
+def without(fs, lfs, contents, where):
+    """All files are read while that LFS is lost."""
+    fs.kill(lfs)
+    fs.declare_lost(lfs)
+    contents.check(where)
+    fs.bring_back(lfs)
+
+
+def remove_one(fs, lfs, ending):
+    path = files_below(os.path.join(fs.folder, lfs, "data"), ending)[0]
+    os.remove(path)
+    return path
+
+
+def files_that_are_missing_are_made_anew():
+    with FileSystem(4) as fs:
+        contents = Contents(fs)
+        contents.put({"/tiny": (("--record-length", "10"), pattern(3, 42))}, "--bevy", "2")
+        keeper = next(f"lfs{i}" for i in range(4) if fs.stored_files(f"lfs{i}", ".pap"))
+        removed = [remove_one(fs, keeper, ".pap"), remove_one(fs, keeper, ".sum"), remove_one(fs, keeper, ".dat")]
+        done = fs.run("scrub", "--only-look", "--json")
+        check(done.returncode == 1, f"only looked at: {done.returncode} {done.stdout} {done.stderr}")
+        check(not any(os.path.exists(path) for path in removed), "and nothing was made")
+        found, repaired = totals(fs.json("scrub"))
+        check(found >= 3 and repaired == found, f"{found} found, {repaired} repaired")
+        check(all(os.path.exists(path) for path in removed), "what is repaired has its name again")
+        check(totals(fs.json("scrub")) == (0, 0), "a second pass finds nothing")
+        fs.await_clean()
+        fs.ok("down", fs.folder)
+        fs.ok("up", fs.folder)
+        for i in range(4):
+            if f"lfs{i}" != keeper:
+                without(fs, f"lfs{i}", contents, f"without lfs{i}")
+
+
+def what_an_old_copy_of_an_lfs_lacks_is_made_anew():
+    """The LFS keeps nothing but parity of a file that was made later: nothing is marked when it is taken as it is."""
+    with FileSystem(4) as fs:
+        contents = Contents(fs)
+        fs.ok("down", fs.folder)
+        for i in range(4):
+            shutil.copytree(os.path.join(fs.folder, f"lfs{i}"), fs.local(f"lfs{i}"))
+        fs.ok("up", fs.folder)
+        contents.put({"/later": (("--record-length", "4096"), pattern(3, 4096))}, "--bevy", "2")
+        keeper = next(f"lfs{i}" for i in range(4) if fs.stored_files(f"lfs{i}", ".par"))
+        holder = next(f"lfs{i}" for i in range(4) if fs.stored_files(f"lfs{i}", ".dat"))
+        await_heartbeats(fs)
+        fs.ok("down", fs.folder)
+        shutil.rmtree(os.path.join(fs.folder, keeper))
+        shutil.copytree(fs.local(keeper), os.path.join(fs.folder, keeper))
+        fs.run("up", fs.folder)
+        fs.ok("node", "accept-stale", keeper)
+        fs.ok("up", fs.folder)
+        found, repaired = totals(fs.json("scrub"))
+        check(found == repaired == 1, f"{found} found, {repaired} repaired")
+        check(fs.stored_files(keeper, ".par"), "its parity is there again")
+        fs.await_clean()
+        without(fs, holder, contents, "without the LFS of its rows")
+
+
 def an_lfs_that_is_down_is_told_of():
     with FileSystem(LFSS) as fs:
         filled(fs)
@@ -73,6 +136,9 @@ def an_lfs_that_is_down_is_told_of():
         done = fs.run("scrub")
         check(done.returncode == 3, f"not all were looked at: {done.returncode} {done.stdout} {done.stderr}")
         check(b"lfs3" in done.stdout, f"named: {done.stdout}")
+        done = fs.run("scrub", "lfs0")
+        check(done.returncode == 1, f"not wholly compared: {done.returncode} {done.stdout} {done.stderr}")
+        check(b"not wholly compared with what lfs3 has" in done.stdout, f"said: {done.stdout}")
         fs.ok("up", fs.folder)
         await_condition(lambda: fs.run("scrub").returncode == 0, "it takes part again", 90)
         fs.await_clean()
@@ -102,6 +168,8 @@ def a_drill_takes_an_lfs_away_compares_and_puts_it_back():
 TESTS = [
     a_drill_takes_an_lfs_away_compares_and_puts_it_back,
     what_went_bad_is_repaired,
+    files_that_are_missing_are_made_anew,
+    what_an_old_copy_of_an_lfs_lacks_is_made_anew,
     what_is_not_repaired_is_an_exit_code,
     an_lfs_that_is_down_is_told_of,
 ]

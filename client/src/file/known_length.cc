@@ -15,6 +15,16 @@ namespace {
 
 constexpr Duration kAskAgain = std::chrono::milliseconds(100);
 
+// Of what LFS 0 says of a length: it is there, and does not know what it had.
+bool has_lost_it(const Error& error) { return error.code == Code::kCorrupt; }
+
+// LFS 0 says less than the directory knows.
+Error lost_or_removed(FileState& file, Error less) {
+  Error why = file.removed_or(std::move(less));
+  if (why.code == Code::kStaleNode && access::can_be_rebuilt(file.parts)) why.code = Code::kCorrupt;
+  return why;
+}
+
 }  // namespace
 
 KnownLength::KnownLength(FileState& file)
@@ -100,26 +110,34 @@ Status KnownLength::ask() {
   const FileParts& parts = file_.parts;
   PIF_TRY_VALUE(const LfsIndex sequencer, file_.sequencer());
   if (sequencer != 0) return ask_deputy({Code::kUnavailable, "it is not there", file_.node(0).name()});
-  proto::Envelope request;
-  request.mutable_length()->set_file(parts.file.value);
-  auto reply = file_.ask_node(0, request);
-  if (reply) {
+  const auto ask_first = [&]() -> Result<FileLength> {
+    proto::Envelope request;
+    request.mutable_length()->set_file(parts.file.value);
+    auto reply = file_.ask_node(0, request);
+    if (!reply) return fail(std::move(reply.error()));
     PIF_TRY(check_view(*reply));
     const FileLength said = as_published(wire::file_length_of(reply->envelope.length_reply().file_length()));
-    if (auto good = check_published(said); !good) return fail(file_.removed_or(std::move(good.error())));
-    file_length_ = said;
-  } else if (reply.error().code == Code::kNotFound && parts.file_length.records == 0 && !parts.is_protected()) {
-    file_length_ = {};  // an empty file has no component
-  } else if (access::can_rebuild(parts, reply.error())) {
-    PIF_TRY(ask_deputy(reply.error()));
-  } else {
-    return fail(std::move(reply.error()));
+    if (auto good = check_published(said); !good) return fail(lost_or_removed(file_, std::move(good.error())));
+    return said;
+  };
+  auto said = ask_first();
+  if (!said && said.error().code == Code::kNotFound && parts.file_length.records == 0 && !parts.is_protected())
+    said = FileLength{};  // an empty file has no component
+  if (!said && access::can_rebuild(parts, said.error())) {
+    PIF_TRY(ask_deputy(said.error()));
+    // It may have got its component back since, and then its word counts.
+    if (has_lost_it(said.error())) said = ask_first();
+    if (said) file_length_ = *said;
+    return {};
   }
+  PIF_TRY_VALUE(file_length_, std::move(said));
   return {};
 }
 
 // LFS 0 is away, or has no lease and so does not know whether others do without it. Its deputy was told all that it
-// published, or publishes itself; nothing, if nothing was appended. kRetry: it does not know yet.
+// published, or publishes itself; nothing, if nothing was appended. kRetry: it does not know yet. An LFS 0 that has
+// lost its component publishes nothing, and gets as its length what was noted last, whoever was told of it: so that
+// counts.
 Status KnownLength::ask_deputy(const Error& why) {
   const FileParts& parts = file_.parts;
   const LfsIndex deputy = parity::deputy_of(parts.layout);
@@ -129,7 +147,12 @@ Status KnownLength::ask_deputy(const Error& why) {
   proto::Envelope request;
   request.mutable_length()->set_file(parts.file.value);
   request.mutable_length()->set_noted(true);
+  if (has_lost_it(why)) {
+    request.mutable_length()->set_view(parts.view);
+    request.mutable_length()->set_at_rest(true);
+  }
   auto reply = file_.ask_node(deputy, request);
+  if (!reply && reply.error().code == Code::kOldView) reply.error().code = Code::kUnavailable;  // others take part now
   if (!reply)
     return fail(reply.error().code, fmt::format("{}: its length is on {} ({}), and on the deputy: {}", parts.path,
                                                 file_.node(0).name(), why.text, reply.error().text));

@@ -88,11 +88,13 @@ void add_length(FileState& file) {
   request.take = [&file](net::Packet& reply) -> Status {
     const FileLength file_length =
         file.length.as_published(wire::file_length_of(reply.envelope.length_reply().file_length()));
-    PIF_TRY(file.length.check_published(file_length));
-    file.length.set(file_length);
+    if (file.length.check_published(file_length))
+      file.length.set(file_length);
+    else
+      file.length.forget();
     return {};
   };
-  // Without LFS 0 the file is read by itself.
+  // Without LFS 0, or if it has lost what it had, the file is read by itself.
   request.replaceable = access::can_be_rebuilt(file.parts);
   request.refused = [&file](Error error) -> Status {
     if (!access::can_rebuild(file.parts, error)) return fail(std::move(error));

@@ -5,22 +5,22 @@
 #include <fmt/format.h>
 
 #include "append/acting.h"
+#include "context/has_server.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
 #include "store/published_tickets.h"
 
 namespace pif::lfs {
 
-Lengths::Lengths(LfsContext& context, AppendCoordinator& coordinator) : context_(context), coordinator_(coordinator) {
+Lengths::Lengths(LfsContext& context, AppendCoordinator& coordinator, const Aside& aside)
+    : context_(context), coordinator_(coordinator), aside_(aside) {
   context.operations.bind<&Lengths::length>(*this);
   context.length_at_rest = [this](const ComponentPtr& component) { return length_at_rest(component); };
 }
 
 // Without a lease others may do without this LFS already. Without a server nobody ever does.
 bool Lengths::may_answer_alone() const {
-  const auto& server = context_.config.server;
-  const bool has_server = !server.unix_path().empty() || !server.ipc().empty() || !server.tcp().empty();
-  return !has_server || context_.view.has_lease(context_.world.messenger.clock().boottime());
+  return !has_server(context_.config) || context_.view.has_lease(context_.world.messenger.clock().boottime());
 }
 
 Status Lengths::check_not_returning() const {
@@ -107,6 +107,11 @@ Result<net::Packet> Lengths::length(const Request& request, const proto::Length&
   // A file that never had a record has no component: it is empty. So has one with parity that the deputy sequenced
   // while this LFS was absent; nobody here knows which it is.
   if (!component && component.error().code == Code::kNotFound) {
+    if (aside_.has(FileId(asked.file())))
+      return fail(Code::kCorrupt,
+                  fmt::format("{} has files of a component of file {} that its catalogue does not know, "
+                              "and has put them aside: pif scrub makes it anew, if it has parity",
+                              context_.config.name, asked.file()));
     PIF_TRY(context_.check_view(asked.view()));
     const bool has_parity = asked.noted() || asked.view() != 0;  // nobody else says so
     if (has_parity) PIF_TRY(check_not_returning());

@@ -3,17 +3,18 @@
 
 #include "append/append_coordinator.h"
 #include "context/lfs_context.h"
+#include "store/aside.h"
 
 namespace pif::lfs {
 
 class Lengths {
  public:
-  // coordinator: of the same context; it outlives this.
-  Lengths(LfsContext& context, AppendCoordinator& coordinator);
+  // coordinator: of the same context. All outlive this.
+  Lengths(LfsContext& context, AppendCoordinator& coordinator, const Aside& aside);
 
-  // Of a file without a component here: 0. kUnavailable: others may have appended without this LFS, ask the deputy;
-  // kOldView; kRetry: its length is about to grow, or whether it has grown is not known here yet; kInvalid: it is not
-  // known here.
+  // Of a file without a component here: 0. kCorrupt: there was one, and its entry is lost. kUnavailable: others may
+  // have appended without this LFS, ask the deputy; kOldView; kRetry: its length is about to grow, or whether it has
+  // grown is not known here yet; kInvalid: it is not known here.
   [[nodiscard]] Result<net::Packet> length(const Request& request, const proto::Length& asked);
   // LfsContext::length_at_rest.
   [[nodiscard]] Result<FileLength> length_at_rest(const ComponentPtr& component);
@@ -31,6 +32,7 @@ class Lengths {
 
   LfsContext& context_;
   AppendCoordinator& coordinator_;
+  const Aside& aside_;
 };
 
 }  // namespace pif::lfs

@@ -23,13 +23,14 @@ std::uint64_t bytes_on(const parity::Layout& layout, LfsIndex index, const Forma
 }
 
 FileRestore::FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file,
-                         Moment moment)
+                         Moment moment, Purpose purpose)
     : keeping_(keeping),
       context_(keeping.context),
       managing_(managing),
       rate_(rate),
       file_(std::move(file)),
-      moment_(moment) {}
+      moment_(moment),
+      purpose_(purpose) {}
 
 void FileRestore::start(Done done) {
   done_ = std::move(done);
@@ -151,29 +152,43 @@ void FileRestore::ask_length(access::Requests& requests, LfsIndex lfs) {
 }
 
 void FileRestore::begin() {
+  const FileId file(file_.file());
   rows_ = keeper_->layout.rows(keeper_->index, file_length_.records);
-  auto found = context_.components.find(FileId(file_.file()));
+  auto found = context_.components.find(file);
+  is_unreadable_ = !found && found.error().code == Code::kCorrupt;
+  const bool has_none = purpose_ == Purpose::kMake || purpose_ == Purpose::kLook;
+  if (found ? has_none : !belongs_here()) return end(Outcome::kNothing);
+  if (purpose_ == Purpose::kLook) return end(Outcome::kFailed, {Code::kCancelled, "as was asked for", {}});
+  if (purpose_ != Purpose::kRebuild) context_.lost_files.begin_mending(file);
   if (found) return begin_catch_up(*found);
-  const bool keeps_length = knows_length() && file_length_.records > 0;
-  if (rows_ == 0 && keeper_->parity_rows(file_length_) == 0 && !keeps_length) return end(Outcome::kNothing);
-  is_unreadable_ = found.error().code == Code::kCorrupt;
-  if (is_unreadable_) return remove_old_files();
+  if (is_unreadable_ || purpose_ != Purpose::kRebuild) return put_old_files_aside();
   make();
 }
 
+// Rows, parity, or the length: LFS 0 and its deputy know it of each file that was appended to. An empty disk gets it of
+// all others, too.
+bool FileRestore::belongs_here() const {
+  if (rows_ > 0 || keeper_->parity_rows(file_length_) > 0) return true;
+  const bool may_lack_it = purpose_ != Purpose::kRebuild && !is_unreadable_ && grants_ == 0;
+  return knows_length() && file_length_.records > 0 && !may_lack_it;
+}
+
 // Nobody knows any more what of them counts, and in a parity file that is there already old frames would.
-void FileRestore::remove_old_files() {
+void FileRestore::put_old_files_aside() {
   const FileId file(file_.file());
-  spdlog::warn("{}: its entry in the catalogue cannot be read; it is made anew out of what others have", file_.path());
+  spdlog::warn("{}: {} does not know its component; it is made anew out of what others have", file_.path(),
+               context_.config.name);
   context_.components.set_removing(file, true);
-  auto removed = std::make_shared<Status>();
-  keeping_.works.submit([removed, storage = &context_.world.storage,
-                         stem = context_.components.stem(file)] { *removed = component::remove_files(*storage, stem); },
-                        [self = shared_from_this(), removed, file] {
-                          self->context_.components.set_removing(file, false);
-                          if (!*removed) return self->end(Outcome::kFailed, removed->error());
-                          self->make();
-                        });
+  auto put = std::make_shared<Result<std::optional<AsideCopy>>>(std::nullopt);
+  keeping_.works.submit(
+      [put, file, storage = &context_.world.storage, root = context_.config.root,
+       now = context_.world.messenger.clock().wall_seconds()] { *put = put_aside_now(*storage, root, file, now); },
+      [self = shared_from_this(), put, file] {
+        self->context_.components.set_removing(file, false);
+        if (!*put) return self->end(Outcome::kFailed, put->error());
+        if (**put) self->managing_.aside().add(***put);
+        self->make();
+      });
 }
 
 void FileRestore::make() {

@@ -22,6 +22,13 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
     kNothing,  // nothing of it belongs here, all of it is here already, or it was removed
     kFailed,
   };
+  enum class Purpose : std::uint8_t {
+    kRebuild,  // this LFS is being rebuilt, and others do its part
+    // It is a member, and has lost this component: until that is back it does not have its part.
+    kMend,  // its entry cannot be read, or it ends too early
+    kMake,  // there is none; it is made unless one has come since, or nothing belongs here
+    kLook,  // the same, but nothing is made: kCancelled if something should be
+  };
   struct Moment {
     // That all who answer must go by: then nothing is written without this LFS any more. 0: any.
     std::uint64_t view = 0;
@@ -33,7 +40,8 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   using Done = std::function<void(Outcome, const Error& error)>;
 
   // All but `file` outlive what runs of it.
-  FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file, Moment moment);
+  FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file, Moment moment,
+              Purpose purpose = Purpose::kRebuild);
   void start(Done done);
   // What had to wait for the rate goes on, if it may.
   void advance() {
@@ -57,10 +65,11 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   [[nodiscard]] Status take_own_length();
   void ask_length(access::Requests& requests, LfsIndex lfs);
   void begin();
+  bool belongs_here() const;
   bool is_deputy() const;                                                   // of LFS 0 (deputy.h)
   std::uint64_t new_bytes() const { return tail_.bytes + parity_bytes_; }   // at most
   bool knows_length() const { return keeper_->index == 0 || is_deputy(); }  // or has to, once it is restored
-  void remove_old_files();
+  void put_old_files_aside();
   void make();
   [[nodiscard]] Result<ComponentPtr> make_component();
   void begin_rows(const component::Tail& begin, Row first);
@@ -99,6 +108,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   RateLimit& rate_;
   const proto::ListLostReply::One file_;
   const Moment moment_;
+  const Purpose purpose_;
   Done done_;
 
   AbsentRowsPtr own_;             // the rows that belong here

@@ -1,11 +1,14 @@
 #include "requests/managing.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "context/has_server.h"
 #include "pif/base/assert.h"
+#include "pif/wire/file_states.h"
 #include "store/catalogue.h"
 #include "store/check.h"
 
@@ -79,11 +82,16 @@ void Managing::unknown(FileId file, std::function<void(const Status&)> done) {
 
 void Managing::tick() {
   const Time now = context_.now();
-  if (context_.components.quarantined_count() == 0 || context_.standing != Standing::kServing || now < next_look_)
-    return;
+  const bool is_empty = context_.components.quarantined_count() == 0 && aside_.copies().empty();
+  if (is_empty || context_.standing != Standing::kServing || now < next_look_) return;
   next_look_ = now + kLookEvery;
   const std::int64_t wall = context_.world.messenger.clock().wall_seconds();
   const bool is_short = !context_.check_space(0);
+  end_old_quarantine(wall, is_short);
+  remove_old_aside(wall, is_short);
+}
+
+void Managing::end_old_quarantine(std::int64_t wall, bool is_short) {
   std::vector<FileId> over;
   const auto seen = catalogue::each_quarantined(
       context_.world.catalogue, FileId(0), [&](FileId file, const proto::StoredQuarantine& entry) {
@@ -93,6 +101,48 @@ void Managing::tick() {
       });
   if (!seen) spdlog::error("{}", seen.error().text);
   for (const FileId file : over) end_quarantine(file, [](const Status&) {});
+}
+
+// ---- what is aside -------------------------------------------------------------------------------------------------
+
+Status Managing::load_aside() {
+  PIF_TRY(aside_.load(context_.world.storage, context_.config.root));
+  for (const AsideCopy& copy : aside_.copies())
+    context_.components.unsettled().try_emplace(copy.file.value, context_.now());
+  return {};
+}
+
+void Managing::learn_aside(FileId file, std::uint32_t state) {
+  if (!aside_.has(file)) return;
+  switch (state) {
+    case wire::kFileCommitted: return aside_.learn(file, Aside::Word::kCommitted);
+    case wire::kFileRemoved:
+    case wire::kFileGivenUp: aside_.learn(file, Aside::Word::kGone); break;
+    case wire::kFileUnknown: aside_.learn(file, Aside::Word::kUnknown); break;
+    default: return;
+  }
+  next_look_ = std::min(next_look_, context_.now());
+}
+
+void Managing::remove_old_aside(std::int64_t wall, bool is_short) {
+  if (aside_removals_ > 0) return;
+  const auto is_here = [this](FileId file) { return context_.components.find(file).has_value(); };
+  for (const AsideCopy& copy : aside_.copies())  // the server is asked as long as it is there
+    if (!is_here(copy.file)) context_.components.unsettled().try_emplace(copy.file.value, context_.now());
+  for (const AsideCopy& copy : aside_.over({wall, is_short, has_server(context_.config)}, kEndAtOnce, is_here)) {
+    spdlog::info("what was put aside of file {} is removed: nobody needs it", name_of(copy.file));
+    auto removed = std::make_shared<Status>();
+    ++aside_removals_;
+    context_.world.executor.submit([removed, copy, storage = &context_.world.storage,
+                                    root = context_.config.root] { *removed = remove_aside(*storage, root, copy); },
+                                   [this, removed, copy] {
+                                     --aside_removals_;
+                                     if (!*removed) return spdlog::warn("{}", removed->error().text);
+                                     aside_.forget(copy);
+                                     if (!aside_.has(copy.file) && !context_.components.find(copy.file))
+                                       context_.components.unsettled().erase(copy.file.value);
+                                   });
+  }
 }
 
 void Managing::remove(FileId file, bool for_good, std::function<void(const Status&)> done) {
@@ -173,20 +223,37 @@ void Managing::settle(const Request& request, const proto::Settle& asked) {
   one_done({});
 }
 
+// What is aside, too: of that nothing is known but the id.
 Result<net::Packet> Managing::list_quarantine(const Request& request) {
   const auto& asked = request.envelope().list_components();
+  std::map<FileId, proto::StoredQuarantine> found;
+  std::size_t bytes = 0;
+  bool has_more = false;
+  PIF_TRY(catalogue::each_quarantined(context_.world.catalogue, FileId(asked.after() + 1),
+                                      [&](FileId file, const proto::StoredQuarantine& entry) {
+                                        has_more = found.size() >= kListMax || bytes >= kListBytesMax;
+                                        if (has_more) return false;
+                                        bytes += entry.ByteSizeLong();
+                                        found.emplace(file, entry);
+                                        return true;
+                                      }));
+  const FileId last = has_more ? found.rbegin()->first : FileId(UINT64_MAX);
+  for (const AsideCopy& copy : aside_.copies()) {
+    if (copy.file.value <= asked.after() || copy.file > last) continue;
+    const auto [at, is_new] = found.try_emplace(copy.file);
+    if (!is_new) continue;
+    at->second.mutable_state()->mutable_shape()->set_file(copy.file.value);
+    at->second.set_since(copy.since);
+  }
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_list_components_reply();
-  std::size_t bytes = 0;
-  PIF_TRY(catalogue::each_quarantined(
-      context_.world.catalogue, FileId(asked.after() + 1), [&](FileId, const proto::StoredQuarantine& entry) {
-        out->set_more(out->components_size() >= static_cast<int>(kListMax) || bytes >= kListBytesMax);
-        if (out->more()) return false;
-        bytes += entry.ByteSizeLong();
-        *out->add_components() = told_state(entry.state());
-        out->add_since(entry.since());
-        return true;
-      }));
+  for (const auto& [file, entry] : found) {
+    if (out->components_size() >= static_cast<int>(kListMax)) has_more = true;
+    if (out->components_size() >= static_cast<int>(kListMax)) break;
+    *out->add_components() = told_state(entry.state());
+    out->add_since(entry.since());
+  }
+  out->set_more(has_more);
   return reply;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "context/lfs_context.h"
+#include "store/aside.h"
 
 namespace pif::lfs {
 
@@ -20,7 +21,12 @@ class Managing {
   void quarantine(FileId file, std::function<void(const Status&)> done);
   // No file's, as far as the server knows: removed if it must have known it, else into quarantine.
   void unknown(FileId file, std::function<void(const Status&)> done);
-  // Removes what has been in quarantine for long enough. Once per turn.
+  Aside& aside() { return aside_; }
+  // What earlier starts put aside, and this one: the PIF Server is asked about all of it.
+  [[nodiscard]] Status load_aside();
+  // The PIF Server says what became of a file (FileStates); nothing of it is in the catalogue.
+  void learn_aside(FileId file, std::uint32_t state);
+  // Removes what has been in quarantine, or aside, for long enough. Once per turn.
   void tick();
 
  private:
@@ -29,11 +35,15 @@ class Managing {
   void finish_check(std::shared_ptr<Check> check);
   [[nodiscard]] Status check_word(const proto::Settle& asked);
   void restore(FileId file, std::function<void(const Status&)> done);
+  void end_old_quarantine(std::int64_t wall, bool is_short);
+  void remove_old_aside(std::int64_t wall, bool is_short);
   void end_quarantine(FileId file, std::function<void(const Status&)> done);
   [[nodiscard]] Result<net::Packet> list_quarantine(const Request& request);
 
   LfsContext& context_;
-  Time next_look_{};  // into the quarantine
+  Aside aside_;
+  Time next_look_{};             // into the quarantine, and at what is aside
+  unsigned aside_removals_ = 0;  // under way
 };
 
 }  // namespace pif::lfs

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "context/has_server.h"
 #include "pif/base/assert.h"
 #include "pif/base/timers.h"
+#include "pif/wire/file_states.h"
 #include "pif/wire/values.h"
 
 namespace pif::lfs {
@@ -27,12 +29,7 @@ using enum wire::Verdict;
 
 Reporting::Reporting(LfsContext& context, Managing& managing)
     : context_(context), managing_(managing), calls_(context.world.messenger) {
-  context_.standing = has_server() ? Standing::kWaiting : Standing::kServing;
-}
-
-bool Reporting::has_server() const {
-  const auto& server = context_.config.server;
-  return !server.unix_path().empty() || !server.ipc().empty() || !server.tcp().empty();
+  context_.standing = has_server(context_.config) ? Standing::kWaiting : Standing::kServing;
 }
 
 bool Reporting::connect() {
@@ -69,12 +66,12 @@ bool Reporting::offer(net::Delivery& delivery) {
 }
 
 Time Reporting::next_deadline() const {
-  if (!has_server()) return kNever;
+  if (!has_server(context_.config)) return kNever;
   return std::min(next_beat_, calls_.next_deadline());
 }
 
 void Reporting::tick() {
-  if (!has_server()) return;
+  if (!has_server(context_.config)) return;
   calls_.expire();
   const Time now = context_.now();
   if (context_.peer_list.take_wanted()) next_beat_ = std::min(next_beat_, now + kConnectEvery);
@@ -285,18 +282,19 @@ void Reporting::learn_states(const std::vector<std::uint64_t>& files, const prot
   const auto count = std::min(files.size(), static_cast<std::size_t>(reply.states_size()));
   for (std::size_t i = 0; i < count; ++i) {
     const FileId file(files[i]);
+    const auto state = reply.states(static_cast<int>(i));
+    managing_.learn_aside(file, state);
     const auto component = context_.components.find(file);
     if (!component || (*component)->stage() == Stage::kSealing) continue;
-    const auto state = reply.states(static_cast<int>(i));
-    if (state == 2 && (*component)->state.state() == kSealed) context_.note_committed(*component);
-    if (state == 2 && (*component)->state.state() == kCommitted) settled(**component);
+    if (state == wire::kFileCommitted && (*component)->state.state() == kSealed) context_.note_committed(*component);
+    if (state == wire::kFileCommitted && (*component)->state.state() == kCommitted) settled(**component);
     // Committed, but only being made here: no part of the file (an append that never came to its end).
-    const bool abandoned = state == 2 && (*component)->stage() == Stage::kFilling;
-    if (state >= 4) managing_.unknown(file, [](const Status&) {});
-    if (state != 3 && !abandoned) continue;
+    const bool abandoned = state == wire::kFileCommitted && (*component)->stage() == Stage::kFilling;
+    if (state >= wire::kFileUnknown) managing_.unknown(file, [](const Status&) {});
+    if (state != wire::kFileRemoved && !abandoned) continue;
     spdlog::info("file {} is {}: its component is removed", name_of(file),
                  abandoned ? "committed without it" : "removed");
-    managing_.remove(file, state == 3, [](const Status&) {});
+    managing_.remove(file, state == wire::kFileRemoved, [](const Status&) {});
   }
 }
 

@@ -23,7 +23,6 @@ class Reporting {
   Time next_deadline() const;
 
  private:
-  bool has_server() const;
   bool connect();
   void lose(const Error& why);
   void beat();

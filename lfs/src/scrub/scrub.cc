@@ -22,8 +22,8 @@ constexpr std::uint64_t kWeeklyRate = 32u << 20;  // bytes a second
 constexpr Duration kDoubtsApart = std::chrono::seconds(2);
 constexpr std::size_t kAgainMax = 1000;  // files: an LFS that stays away makes no second pass of this one
 constexpr Duration kAgainAfter = std::chrono::seconds(3);
-constexpr std::size_t kUnreadableMax = 1000;  // entries: where so many are, the disk is to be replaced
-constexpr unsigned kDoubtRounds = 10;         // so long others have to repair what is theirs
+constexpr std::size_t kLostMax = 1000;  // components: where so many are, the disk is to be replaced
+constexpr unsigned kDoubtRounds = 10;   // so long others have to repair what is theirs
 
 bool is_looked_at(const proto::ComponentState& state) {
   return state.state() == kCommitted && keeps_parity(state.shape());
@@ -40,7 +40,8 @@ Scrub::Scrub(Keeping& keeping, Managing& managing, Rebuild::Ask ask)
     : keeping_(keeping),
       context_(keeping.context),
       up_since_(keeping.context.now()),
-      entry_mend_(keeping, managing, std::move(ask), rate_) {
+      mend_(keeping, managing, ask, rate_),
+      missing_(keeping, mend_, std::move(ask), rate_) {
   context_.operations.bind<&Scrub::scrub>(*this);
   context_.operations.bind<&Scrub::scrub_status>(*this);
   // So that not all LFSs begin at once, and none as soon as it is started.
@@ -87,9 +88,9 @@ Result<net::Packet> Scrub::scrub_status(const Request& request, const proto::Scr
   }
   // No damages: of file 0.
   for (const auto& [name, missed] : pass_->report.missed) {
-    const bool is_one = missed.files == 1;
-    const std::string what =
-        is_one ? "the rows or the parity of a file" : fmt::format("rows or parity of {} files", missed.files);
+    std::string what = fmt::format("rows or parity of {} files", missed.files);
+    if (missed.files == 1) what = "the rows or the parity of a file";
+    if (missed.files == 0) what = "the files that have a part here";
     out.add_damages()->set_text(
         fmt::format("{} were not wholly compared with what {} has: {}", what, name, missed.why));
   }
@@ -118,16 +119,18 @@ Time Scrub::next_deadline() const {
   switch (phase_) {
     case Phase::kIdle:
     case Phase::kKeeping: return kNever;
+    case Phase::kListing: return missing_.is_over() ? Time{} : missing_.next_deadline();
     case Phase::kCounting: return Time{};
     case Phase::kWaiting: return next_try_;
     case Phase::kDoubting:
       if (!turn_) return next_try_;
       [[fallthrough]];
     case Phase::kLooking:
-      if (entry_mend_.is_busy()) return rate_.next_deadline();
+      if (mend_.is_busy()) return rate_.next_deadline();
       if (!turn_ || turn_->is_over) return Time{};
       if (turn_->pages) return turn_->pages->next_deadline();
-      return turn_->rows ? turn_->rows->next_deadline() : kNever;
+      if (turn_->rows) return turn_->rows->next_deadline();
+      return turn_->files ? turn_->files->next_deadline() : kNever;
   }
   return kNever;
 }
@@ -137,6 +140,10 @@ void Scrub::tick() {
   switch (phase_) {
     case Phase::kIdle:
       if (is_due()) begin_pass(kWeeklyRate, false, true);
+      return;
+    case Phase::kListing:
+      missing_.advance();
+      if (missing_.is_over()) phase_ = Phase::kCounting;
       return;
     case Phase::kCounting: return count_some();
     case Phase::kLooking: return look();
@@ -153,14 +160,15 @@ void Scrub::begin_pass(std::uint64_t rate, bool only_look, bool yields) {
   rate_.set(rate, context_.now());
   pass_ = std::make_unique<ScrubPass>(ScrubPass{keeping_, rate_, only_look, {}, {}});
   pass_->yields = yields;
-  phase_ = Phase::kCounting;
+  phase_ = Phase::kListing;
+  missing_.start(*pass_);
   begun_ = context_.now();
   began_wall_ = context_.world.messenger.clock().wall_seconds();
   files_ = files_total_ = bytes_total_ = next_id_ = 0;
   has_all_ = false;
   queue_.clear();
   again_.clear();
-  unreadable_.clear();
+  lost_.clear();
   is_second_look_ = false;
   doubts_.clear();
   rounds_ = 0;
@@ -198,7 +206,7 @@ void Scrub::refill() {
                                         }
                                         next_id_ = file.value + 1;
                                         ++seen;
-                                        if (!state) unreadable_.push_back({file, state.error().text});
+                                        if (!state) lost_.push_back({file, state.error().text});
                                         if (state && is_looked_at(*state)) queue_.push_back(file);
                                         return seen < kEntriesAtOnce;
                                       });
@@ -210,7 +218,8 @@ void Scrub::look() {
   if (turn_ && turn_->is_over) end_turn();
   if (turn_) {
     if (turn_->pages) return turn_->pages->advance();
-    if (turn_->rows) turn_->rows->advance();
+    if (turn_->rows) return turn_->rows->advance();
+    if (turn_->files) turn_->files->advance();
     return;
   }
   if (queue_.empty() && !has_all_) refill();
@@ -219,26 +228,28 @@ void Scrub::look() {
     queue_.pop_front();
     return start(file, {});
   }
-  if (has_all_ && !unreadable_.empty()) return mend_entry();
+  if (has_all_ && !lost_.empty()) return mend_lost();
   if (has_all_) end_look();
 }
 
-void Scrub::mend_entry() {
-  if (entry_mend_.is_busy()) {
+void Scrub::mend_lost() {
+  if (mend_.is_busy()) {
     rate_.begin_turn();
-    return entry_mend_.advance();
+    return mend_.advance();
   }
-  const Unreadable one = unreadable_.front();
-  if (pass_->only_look || unreadable_.size() > kUnreadableMax) {
-    unreadable_.pop_front();
+  const Lost one = lost_.front();
+  if (pass_->only_look || lost_.size() > kLostMax) {
+    lost_.pop_front();
     return pass_->report.add(one.file, one.why, false);
   }
-  entry_mend_.start(one.file, [this, one](const Status& status) {
-    unreadable_.pop_front();
-    pass_->report.add(one.file,
-                      status ? one.why + "; made anew out of what the others have"
-                             : one.why + "; not made anew: " + status.error().text,
-                      status.has_value());
+  mend_.start(one.file, [this, one](ComponentMend::Outcome outcome, const Error& error) {
+    lost_.pop_front();
+    if (outcome == ComponentMend::Outcome::kNothing) return;
+    const bool is_mended = outcome == ComponentMend::Outcome::kMended;
+    pass_->report.add(
+        one.file,
+        is_mended ? one.why + "; made anew out of what the others have" : one.why + "; not made anew: " + error.text,
+        is_mended);
   });
 }
 
@@ -275,7 +286,7 @@ void Scrub::start(FileId file, std::optional<std::uint64_t> page) {
   turn_->found = pass_->report.found;
   turn_->job = std::make_shared<ScrubJob>(
       ScrubJob{*pass_, context_.world.storage, context_.components.stem(file), component, *keeper, known, {}});
-  if (keeper->index == 0) return look_at_rows(turn_);
+  if (keeper->index == 0) return look_at_files(turn_);
   find_length(turn_, 0);
 }
 
@@ -286,7 +297,7 @@ void Scrub::find_length(const TurnPtr& turn, LfsIndex lfs) {
   auto granted = keeping_.peers.grant(component->state.shape(), component->state.epoch());
   const bool is_own = lfs == turn->job->keeper.index;
   if (granted && !is_own && turn->job->is_away(lfs) && lfs != deputy) return find_length(turn, deputy);
-  if (!granted || is_own || turn->job->is_away(lfs)) return look_at_rows(turn);
+  if (!granted || is_own || turn->job->is_away(lfs)) return look_at_files(turn);
   turn->grant = std::move(*granted);
   auto request = length_request({lfs, component->file.value, lfs == deputy}, component->shape.format,
                                 [turn](const LengthTold& told) -> Status {
@@ -296,13 +307,33 @@ void Scrub::find_length(const TurnPtr& turn, LfsIndex lfs) {
   keeping_.peers.run(
       *turn->grant, [&request](access::Requests& requests) { requests.add(std::move(request)); },
       [this, turn, lfs, deputy](const Status& status) {
-        if (!status && access::is_lost(status.error().code) && lfs != deputy) return find_length(turn, deputy);
-        look_at_rows(turn);
+        if (!status && lfs != deputy) return find_length(turn, deputy);  // it is away, or does not know the file
+        look_at_files(turn);
       });
 }
 
-void Scrub::look_at_rows(const TurnPtr& turn) {
+void Scrub::look_at_files(const TurnPtr& turn) {
   if (turn->page) return look_at_pages(turn);
+  turn->files = std::make_shared<ScrubFiles>(turn->job);
+  turn->files->start([this, weak = std::weak_ptr(turn)] {
+    if (const TurnPtr ended = weak.lock()) look_at_rows(ended);
+  });
+}
+
+// Of what was published rows are missing behind those that are here: the LFS was put back, and taken as it was.
+bool Scrub::lacks_rows(const TurnPtr& turn) const {
+  const ScrubJob& job = *turn->job;
+  return job.keeper.layout.rows(job.keeper.index, job.published.records) > job.component->state.rows();
+}
+
+void Scrub::look_at_rows(const TurnPtr& turn) {
+  if (lacks_rows(turn)) {
+    const ScrubJob& job = *turn->job;
+    lost_.push_back({job.component->file, fmt::format("file {}: {} rows of it are here, and more belong here",
+                                                      name_of(job.component->file), job.component->state.rows())});
+    turn->is_over = true;
+    return;
+  }
   turn->rows = std::make_shared<ScrubRows>(turn->job);
   turn->rows->start([this, weak = std::weak_ptr(turn)] {
     if (const TurnPtr ended = weak.lock()) look_at_pages(ended);

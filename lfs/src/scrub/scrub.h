@@ -2,17 +2,20 @@
 // against its rows; and repairs what one damage in a group has made. It does so when it is asked, and by itself each
 // week. One thread.
 //
-//   kIdle -> kCounting -> kLooking -> kWaiting -> kLooking (again) -> kDoubting -> kKeeping -> kIdle
+//   kIdle -> kListing -> kCounting -> kLooking -> kWaiting -> kLooking (again) -> kDoubting -> kKeeping -> kIdle
 //
-// Files that could not be compared with what others have are looked at again: a connection broke, a word of the PIF
-// Server was under way, or the file was removed, and the server is to say so.
+// First comes what is missing here altogether, so that others have it to compare with. Files that could not be compared
+// with what others have are looked at again: a connection broke, a word of the PIF Server was under way, or the file
+// was removed, and the server is to say so.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <optional>
 
-#include "scrub/entry_mend.h"
+#include "scrub/component_mend.h"
+#include "scrub/scrub_files.h"
+#include "scrub/scrub_missing.h"
 #include "scrub/scrub_pages.h"
 #include "scrub/scrub_rows.h"
 
@@ -29,10 +32,11 @@ class Scrub {
   Time next_deadline() const;
 
  private:
-  enum class Phase : std::uint8_t { kIdle, kCounting, kLooking, kWaiting, kDoubting, kKeeping };
+  enum class Phase : std::uint8_t { kIdle, kListing, kCounting, kLooking, kWaiting, kDoubting, kKeeping };
   // One component's.
   struct Turn {
     std::shared_ptr<ScrubJob> job;
+    std::shared_ptr<ScrubFiles> files;
     std::shared_ptr<ScrubRows> rows;
     std::shared_ptr<ScrubPages> pages;
     std::unique_ptr<access::Grant> grant;  // of the question for the length
@@ -50,11 +54,13 @@ class Scrub {
   void refill();
   void start(FileId file, std::optional<std::uint64_t> page);
   void find_length(const TurnPtr& turn, LfsIndex lfs);
+  void look_at_files(const TurnPtr& turn);
   void look_at_rows(const TurnPtr& turn);
   void look_at_pages(const TurnPtr& turn);
   void end_turn();
   bool may_look_again() const;
-  void mend_entry();
+  bool lacks_rows(const TurnPtr& turn) const;
+  void mend_lost();
   void end_look();
   void doubt();
   void keep();
@@ -74,12 +80,13 @@ class Scrub {
   bool has_all_ = false;       // the catalogue's end was reached
   std::deque<FileId> queue_;
   std::deque<FileId> again_;  // in the second look
-  struct Unreadable {
+  struct Lost {
     FileId file;
     std::string why;
   };
-  std::deque<Unreadable> unreadable_;  // entries of the catalogue
-  EntryMend entry_mend_;
+  std::deque<Lost> lost_;  // components that cannot be known, or have too few rows
+  ComponentMend mend_;
+  ScrubMissing missing_;
   bool is_second_look_ = false;
   std::deque<ScrubDoubt> doubts_;
   unsigned rounds_ = 0;  // of doubts

@@ -103,6 +103,7 @@ struct ScrubJob {
     missed.try_emplace(name_of(lfs), is_absent ? "it is lost or being rebuilt" : "it did not answer");
   }
   void note_away(LfsIndex lfs) { pass.away[node_of(lfs)] = context().now() + kAwayFor; }
+  std::string folder() const { return stem.substr(0, stem.rfind('/')); }
   std::uint64_t row_bytes() const { return row_bytes_of(keeper.format(), published); }
   // Whether the next window may begin; else from `next` on.
   bool may_go_on(Time& next) const {

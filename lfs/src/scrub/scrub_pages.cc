@@ -294,7 +294,7 @@ void ScrubPages::gathered(const Status& status) {
   job_->pass.keeping.works.submit(
       [self = shared_from_this()] {
         if (!self->result_) return;
-        self->result_ = component::sync(*self->files_);
+        self->result_ = self->sync();
         for (const Verdict& verdict : self->verdicts_) {
           if (!self->result_) return;
           const auto page = component::read_page(self->job_->keeper.shape, *self->files_, verdict.page);
@@ -360,6 +360,7 @@ void ScrubPages::scanned() {
       if (uncovered_.empty() || uncovered_.back().end <= j) uncovered_.push_back({j, j + 1});
     }
   }
+  is_scanned_anew_ = uncovered_text_.size() >= kUncoveredMax;
   if (!uncovered_.empty() && job_->pass.only_look) {
     uncovered_.clear();
     return end_frames(fail(Code::kCancelled, "as was asked for"));
@@ -417,25 +418,38 @@ void ScrubPages::write_frames() {
   });
 }
 
+// Files that were missing have names now.
+Status ScrubPages::sync() const {
+  PIF_TRY(component::sync(*files_));
+  return job_->storage.sync_folder(job_->folder());
+}
+
+// Out of the file that has the name: it may be another one than the LFS had open.
+Status ScrubPages::read_back(std::span<const component::Frame> frames) const {
+  PIF_TRY_VALUE(component::ParityFiles files, open(component::OpenMode::kRead));
+  if (files.frames == nullptr) return fail(Code::kNotFound, "the file of copies was removed meanwhile");
+  std::vector<std::byte> row;
+  for (const component::Frame& frame : frames) PIF_TRY(component::read_frame(component_->file, files, frame, row));
+  return {};
+}
+
 void ScrubPages::frames_written(const Status& status, ParityRun::Outcome& outcome) {
   if (!status) return end_frames(status);
   auto frames = std::make_shared<std::vector<component::Frame>>(std::move(outcome.frames));
   job_->pass.keeping.works.submit(
       [self = shared_from_this(), frames] {
-        self->result_ = component::sync(*self->files_);
-        std::vector<std::byte> row;
-        for (const component::Frame& frame : *frames)
-          if (self->result_) self->result_ = component::read_frame(self->component_->file, *self->files_, frame, row);
+        self->result_ = self->sync();
+        if (self->result_) self->result_ = self->read_back(*frames);
       },
       [self = shared_from_this(), frames, end = outcome.end] {
         Component& c = *self->component_;
         // If they were read anew meanwhile, others may have written where these are.
         const bool is_ours = c.frames && c.frames->end >= self->reserved_ && end <= self->reserved_;
-        if (self->result_ && !is_ours) {
+        if (self->result_ && !is_ours) self->result_ = fail(Code::kBusy, "the file is being appended to");
+        if (!self->result_) {
           c.frames.reset();
-          self->result_ = fail(Code::kBusy, "the file is being appended to");
-        }
-        if (self->result_) {
+          if (!c.is_keeping) c.parity.reset();
+        } else {
           for (const component::Frame& frame : *frames) replace_frame(*c.frames, frame);
         }
         self->end_frames(self->result_);
@@ -447,6 +461,7 @@ void ScrubPages::end_frames(const Status& status) {
   files_.reset();
   if (is_gone()) return end();
   uncovered_.clear();
+  if (status && is_scanned_anew_) has_scanned_ = false;
   for (const std::string& text : std::exchange(uncovered_text_, {}))
     add(status ? text + "; copied from its LFS" : text + "; not repaired: " + status.error().text, status.has_value());
   step();

@@ -54,6 +54,8 @@ class ScrubPages : public std::enable_shared_from_this<ScrubPages> {
 
   // Away from the loop.
   [[nodiscard]] Result<component::ParityFiles> open(component::OpenMode mode) const;
+  [[nodiscard]] Status sync() const;
+  [[nodiscard]] Status read_back(std::span<const component::Frame> frames) const;
   Verdict judge(std::uint64_t page) const;
   Verdict judge_bad(std::uint64_t page, const std::string& why) const;
   [[nodiscard]] Result<component::PackedRows> stretch_of(std::uint64_t page, std::size_t member) const;
@@ -79,7 +81,8 @@ class ScrubPages : public std::enable_shared_from_this<ScrubPages> {
   component::FrameIndex index_;
   std::vector<Range> uncovered_;  // parity rows of which a row is in no page and no frame
   std::vector<std::string> uncovered_text_;
-  std::uint64_t reserved_ = 0;  // up to there nobody else writes frames
+  bool is_scanned_anew_ = false;  // once these are repaired: there were more
+  std::uint64_t reserved_ = 0;    // up to there nobody else writes frames
   Time patience_{};
   Status result_;
 };

@@ -47,9 +47,8 @@ Status ScrubRows::begin() {
   index_.reset();
   files_.reset();
   if (published > tail_.rows)
-    return fail(Code::kCorrupt, fmt::format("file {}: {} rows belong here, and there are {}: pif rebuild brings rows "
-                                            "back only after pif node replace",
-                                            name_of(component_->file), published, tail_.rows));
+    return fail(Code::kCorrupt, fmt::format("file {}: {} rows belong here, and there are {}", name_of(component_->file),
+                                            published, tail_.rows));
   if (grant_) return {};
   auto granted = job_->pass.keeping.peers.grant(component_->state.shape(), component_->state.epoch());
   if (granted)
@@ -334,8 +333,7 @@ void ScrubRows::repair() {
                                            component::OpenMode::kWrite);
         self->result_ =
             files ? rewrite_chunks(self->component_->shape, self->tail_, *files, self->bad_) : fail(files.error());
-        const std::string folder = self->job_->stem.substr(0, self->job_->stem.rfind('/'));
-        if (self->result_) self->result_ = self->job_->storage.sync_folder(folder);
+        if (self->result_) self->result_ = self->job_->storage.sync_folder(self->job_->folder());
       },
       [self = shared_from_this()] {
         // A file that was missing is another one now than the LFS has open: rows that are appended go there.

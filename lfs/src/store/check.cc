@@ -171,7 +171,7 @@ Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue
       report.damages.push_back(fmt::format("{}/{} is no file of an LFS", folder, name));
     else if (!known.contains(file.value))
       report.leftovers.push_back(
-          fmt::format("{}/{}: no entry of the catalogue owns it; the next start removes it", folder, name));
+          fmt::format("{}/{}: no entry of the catalogue owns it; the next start puts it aside", folder, name));
     return {};
   }));
   return report;

@@ -1,12 +1,14 @@
 #include "store/recovery.h"
 
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
+#include "store/aside.h"
 #include "store/catalogue.h"
 #include "store/convert.h"
 #include "store/in_place.h"
@@ -125,7 +127,7 @@ Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::
       std::max(applied_max, numbers.number()));  // they never go back, even behind what a lost log had given out
 }
 
-Status remove_leftovers(component::Storage& storage, kv::Store& catalogue, const std::string& root) {
+Status clear_leftovers(component::Storage& storage, kv::Store& catalogue, const std::string& root, std::int64_t now) {
   std::unordered_set<std::uint64_t> known;
   PIF_TRY(catalogue::each(catalogue, FileId(0), [&](FileId file, const Result<proto::ComponentState>&) {
     known.insert(file.value);
@@ -135,14 +137,18 @@ Status remove_leftovers(component::Storage& storage, kv::Store& catalogue, const
     known.insert(file.value);
     return true;
   }));
-  std::uint64_t removed = 0;
-  PIF_TRY(each_data_file(storage, root, [&](const std::string& folder, const std::string& name) -> Status {
+  std::set<FileId> unowned;
+  PIF_TRY(each_data_file(storage, root, [&](const std::string&, const std::string& name) -> Status {
     FileId file;
-    if (!parse_file_name(name, file) || known.contains(file.value)) return {};
-    ++removed;
-    return storage.remove(folder + "/" + name);
+    if (parse_file_name(name, file) && !known.contains(file.value)) unowned.insert(file);
+    return {};
   }));
-  if (removed > 0) spdlog::info("{} files of components that were never sealed, or were deleted, removed", removed);
+  if (!unowned.empty()) {
+    PIF_TRY_VALUE(const std::int64_t since, free_moment(storage, root, now));
+    for (const FileId file : unowned) PIF_TRY(put_aside(storage, root, {file, since}));
+    PIF_TRY(sync_aside(storage, root, since));
+    spdlog::info("files of {} components that the catalogue does not know put aside", unowned.size());
+  }
   PIF_TRY(storage.remove_tree(programs_folder(root)));
   PIF_TRY(storage.remove_tree(scratch_folder(root)));
   return storage.make_folder(scratch_folder(root));

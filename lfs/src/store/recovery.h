@@ -1,5 +1,5 @@
-// What happens to a root before it is served: the redo log goes home, and what a dead process left half-made is
-// removed. Everything here may be interrupted and done again.
+// What happens to a root before it is served: the redo log goes home, and what a dead process left half-made goes out
+// of the way. Everything here may be interrupted and done again.
 #pragma once
 
 #include "pif/component/storage.h"
@@ -12,7 +12,9 @@ namespace pif::lfs {
 [[nodiscard]] Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::string& root,
                                 RedoLog& log);
 
-// Removes files under data/ that no entry of the catalogue owns, and everything under scratch/.
-[[nodiscard]] Status remove_leftovers(component::Storage& storage, kv::Store& catalogue, const std::string& root);
+// Puts aside (aside.h) components' files under data/ that no entry of the catalogue owns, and removes everything under
+// scratch/. now: wall seconds.
+[[nodiscard]] Status clear_leftovers(component::Storage& storage, kv::Store& catalogue, const std::string& root,
+                                     std::int64_t now);
 
 }  // namespace pif::lfs

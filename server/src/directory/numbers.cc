@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "directory/own_ids.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/kv/value.h"
@@ -30,6 +31,11 @@ Status scan_tag(Rows& rows, char tag, const std::function<void(std::uint64_t, st
 }
 
 }  // namespace
+
+Result<bool> is_id_of_run(Rows& rows, std::uint64_t id, std::uint64_t run) {
+  PIF_TRY_VALUE(const auto stored, rows.get(kNumbers, key_of(kRangeTag, id >> kRangeShift)));
+  return stored && stored->size() == 8 && kv::u64_of_key(*stored) == run;
+}
 
 Status make_numbers(Rows& rows) { return rows.put_bytes(kTop, kIndexKey, kv::key_u64(0)); }
 

@@ -7,6 +7,7 @@
 #include "context/server_context.h"
 #include "directory/entry_bytes.h"
 #include "directory/names.h"
+#include "directory/own_ids.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/base/timers.h"
@@ -14,6 +15,7 @@
 #include "pif/kv/value.h"
 #include "pif/net/calls.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/file_states.h"
 #include "requests/pair_census.h"
 
 namespace pif::server {
@@ -209,10 +211,12 @@ Status file_states(ServerContext& context, Call&, const proto::FileStates& ask, 
   }
   for (const std::uint64_t id : ask.files()) {
     PIF_TRY_VALUE(const auto file, context.rows.file(id));
-    if (!file || file->aborted())
-      reply.add_states(kUnknown);
-    else  // LFSs are told of its end when nobody has it open any more
+    if (file && !file->aborted()) {  // LFSs are told of its end when nobody has it open any more
       reply.add_states(is_open_still(context, id, *file) ? kCommitted : file->state());
+      continue;
+    }
+    PIF_TRY_VALUE(const bool is_own, is_id_of_run(context.rows, id, context.numbers.run()));
+    reply.add_states(is_own ? wire::kFileGivenUp : wire::kFileUnknown);
   }
   context.weight += static_cast<std::size_t>(ask.files_size());
   return {};

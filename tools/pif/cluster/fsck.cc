@@ -78,11 +78,15 @@ class Fsck {
   Status look_into_quarantine() {
     PIF_TRY_VALUE(const auto aside, inventory_.quarantine());
     for (const auto& one : aside) {
-      findings_.push_back(
-          {Finding::Kind::kQuarantined, one.state.shape().file(), one.node, "",
-           fmt::format(
-               "{} rows, put aside on {}: the server did not know the file; pif server accept-old brings it back",
-               one.state.rows(), iso_second(one.since))});
+      const std::string what =
+          one.is_known()
+              ? fmt::format(
+                    "{} rows, put aside on {}: the server did not know the file; pif server accept-old "
+                    "brings it back",
+                    one.state.rows(), iso_second(one.since))
+              : fmt::format("files that the LFS's catalogue does not know, put aside on {} in aside/{} of its root",
+                            iso_second(one.since), one.since);
+      findings_.push_back({Finding::Kind::kQuarantined, one.state.shape().file(), one.node, "", what});
     }
     return {};
   }

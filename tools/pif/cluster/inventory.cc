@@ -158,7 +158,8 @@ Result<std::vector<Inventory::Quarantined>> Inventory::quarantine() {
 Result<std::map<std::uint64_t, Held>> Inventory::everything() {
   PIF_TRY_VALUE(auto all, all_components());
   PIF_TRY_VALUE(auto aside, quarantine());
-  for (Quarantined& one : aside) all[one.state.shape().file()].emplace(one.node, std::move(one.state));
+  for (Quarantined& one : aside)
+    if (one.is_known()) all[one.state.shape().file()].emplace(one.node, std::move(one.state));
   return all;
 }
 

@@ -34,6 +34,9 @@ class Inventory {
     std::uint32_t node = 0;
     proto::ComponentState state;
     std::int64_t since = 0;
+
+    // Else files that the catalogue does not know: there is only the id.
+    bool is_known() const { return state.shape().layout().nodes_size() > 0; }
   };
   [[nodiscard]] Result<std::vector<Quarantined>> quarantine();
   // All components, and what is in quarantine.

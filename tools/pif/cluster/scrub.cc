@@ -25,6 +25,11 @@ struct ScrubOptions {
   bool only_look = false;
 };
 
+// Not of a damage: something was not compared.
+bool is_note(const proto::ScrubStatusReply::Damage& one) {
+  return one.file() == 0 && one.text().find("not wholly compared") != std::string::npos;
+}
+
 // One pass of each of these LFSs, looked on until all have ended.
 class ScrubWatch {
  public:
@@ -94,11 +99,16 @@ class ScrubWatch {
     if (total > 0) watch.show("scrub", bytes, total);
   }
 
+  // Whether something is damaged still comes first: it is known, whoever else could not be asked.
   ExitCode exit_code() const {
     const auto has_error = [](const Pass& pass) { return pass.error.has_value(); };
     const auto is_hurt = [](const Pass& pass) { return pass.unrepaired() > 0; };
     if (std::any_of(passes_.begin(), passes_.end(), is_hurt)) return ExitCode::kNegative;
-    return std::any_of(passes_.begin(), passes_.end(), has_error) ? ExitCode::kFailed : ExitCode::kDone;
+    if (std::any_of(passes_.begin(), passes_.end(), has_error)) return ExitCode::kFailed;
+    const auto has_notes = [](const Pass& pass) {
+      return std::any_of(pass.now.damages().begin(), pass.now.damages().end(), is_note);
+    };
+    return std::any_of(passes_.begin(), passes_.end(), has_notes) ? ExitCode::kNegative : ExitCode::kDone;
   }
 
   Json document() const {
@@ -106,7 +116,7 @@ class ScrubWatch {
     for (const Pass& pass : passes_) {
       Json damages = Json::array(), notes = Json::array();
       for (const auto& one : pass.now.damages()) {
-        if (one.file() == 0 && one.text().find("not wholly compared") != std::string::npos)
+        if (is_note(one))
           notes.push_back(one.text());
         else
           damages.push_back({{"file", one.file()}, {"text", one.text()}, {"repaired", one.is_repaired()}});
@@ -168,7 +178,8 @@ void add_scrub_command(CLI::App& app, Program& program) {
   auto options = std::make_shared<ScrubOptions>();
   CLI::App* command =
       add_command(app, program, "scrub",
-                  "Look at all bytes of files with parity, and repair them; exit 1 if something is not repaired",
+                  "Look at all bytes of files with parity, and repair them; exit 1 if something is not repaired or not "
+                  "compared",
                   "  pif scrub                        all LFSs\n"
                   "  pif scrub --rate 50MiB lfs1      one of them, at most so much a second\n"
                   "  pif scrub --only-look --json     repair nothing");

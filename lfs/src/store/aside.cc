@@ -1,0 +1,125 @@
+#include "store/aside.h"
+
+#include <charconv>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "pif/base/assert.h"
+#include "pif/component/component.h"
+#include "pif/component/names.h"
+#include "store/convert.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr std::int64_t kDaySeconds = 24 * 3600;
+
+std::string aside_folder(const std::string& root) { return root + "/aside"; }
+
+std::string folder_of(const std::string& root, std::int64_t since) {
+  return fmt::format("{}/{}", aside_folder(root), since);
+}
+
+std::string name_in(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool parse_since(const std::string& name, std::int64_t& since) {
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), since);
+  return error == std::errc() && end == name.data() + name.size();
+}
+
+bool is_there(component::Storage& storage, const std::string& path) {
+  const auto file = storage.open(path, component::OpenMode::kRead);
+  return file || file.error().code != Code::kNotFound;
+}
+
+}  // namespace
+
+Result<std::int64_t> free_moment(component::Storage& storage, const std::string& root, std::int64_t now) {
+  for (;; ++now) {
+    const auto names = storage.list(folder_of(root, now));
+    if (names) continue;
+    if (names.error().code == Code::kNotFound) return now;
+    return fail(names.error());
+  }
+}
+
+Result<bool> put_aside(component::Storage& storage, const std::string& root, const AsideCopy& copy) {
+  const std::string folder = folder_of(root, copy.since);
+  bool any = false;
+  for (const std::string& path : component::possible_names(component::stem(root, copy.file))) {
+    if (!is_there(storage, path)) continue;
+    if (!any) PIF_TRY(storage.make_folder(folder));
+    any = true;
+    PIF_TRY(storage.rename(path, folder + "/" + name_in(path)));
+  }
+  return any;
+}
+
+Status sync_aside(component::Storage& storage, const std::string& root, std::int64_t since) {
+  PIF_TRY(storage.sync_folder(folder_of(root, since)));
+  PIF_TRY(storage.sync_folder(aside_folder(root)));
+  return storage.sync_folder(root);
+}
+
+Result<std::optional<AsideCopy>> put_aside_now(component::Storage& storage, const std::string& root, FileId file,
+                                               std::int64_t now) {
+  PIF_TRY_VALUE(const std::int64_t since, free_moment(storage, root, now));
+  PIF_TRY_VALUE(const bool any, put_aside(storage, root, {file, since}));
+  if (!any) return std::nullopt;
+  PIF_TRY(sync_aside(storage, root, since));
+  return std::optional(AsideCopy{file, since});
+}
+
+Status remove_aside(component::Storage& storage, const std::string& root, const AsideCopy& copy) {
+  const std::string folder = folder_of(root, copy.since);
+  for (const std::string& path : component::possible_names(component::stem(root, copy.file)))
+    PIF_TRY(storage.remove(folder + "/" + name_in(path)));
+  PIF_TRY_VALUE(const auto left, storage.list(folder));
+  return left.empty() ? storage.remove_tree(folder) : Status();
+}
+
+Status Aside::load(component::Storage& storage, const std::string& root) {
+  const auto folders = storage.list(aside_folder(root));
+  if (!folders) return folders.error().code == Code::kNotFound ? Status() : Status(fail(folders.error()));
+  for (const std::string& folder : *folders) {
+    AsideCopy copy;
+    if (!parse_since(folder, copy.since)) continue;
+    PIF_TRY_VALUE(const auto names, storage.list(aside_folder(root) + "/" + folder));
+    for (const std::string& name : names)
+      if (parse_file_name(name, copy.file)) add(copy);
+  }
+  return {};
+}
+
+bool Aside::has(FileId file) const {
+  const auto found = copies_.lower_bound({file, std::numeric_limits<std::int64_t>::min()});
+  return found != copies_.end() && found->file == file;
+}
+
+void Aside::learn(FileId file, Word word) {
+  PIF_ASSERT(has(file), file.value);
+  words_[file] = word;
+}
+
+void Aside::forget(const AsideCopy& copy) {
+  copies_.erase(copy);
+  if (!has(copy.file)) words_.erase(copy.file);
+}
+
+std::vector<AsideCopy> Aside::over(const Moment& moment, std::size_t most,
+                                   const std::function<bool(FileId)>& is_here) const {
+  std::vector<AsideCopy> out;
+  for (const AsideCopy& copy : copies_) {
+    if (out.size() >= most) break;
+    const auto found = words_.find(copy.file);
+    const Word word = found == words_.end() ? Word::kNone : found->second;
+    const bool is_late = moment.is_short || moment.now - copy.since > kDaySeconds;
+    const bool may_end = word == Word::kUnknown || (word == Word::kNone && !moment.has_server) ||
+                         (word == Word::kCommitted && is_here(copy.file));
+    if (word == Word::kGone || (may_end && is_late)) out.push_back(copy);
+  }
+  return out;
+}
+
+}  // namespace pif::lfs
