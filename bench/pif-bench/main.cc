@@ -14,6 +14,7 @@
 #include "galley/task.h"
 #include "harness.h"
 #include "pif/base/assert.h"
+#include "pif/base/decimal.h"
 #include "sort_records.h"
 
 namespace pif::bench {
@@ -65,21 +66,21 @@ struct Arguments {
 void add_options(CLI::App& app, Arguments& arguments) {
   Options& options = arguments.options;
   app.add_option("--dir", arguments.base, "folder on the file system to be measured, in which a new one is made");
-  app.add_option("--bytes", options.bytes, "size of the file that is moved")->transform(CLI::AsSizeValue(false));
-  app.add_option("--sparse", options.sparse_bytes, "size of the sparse file")->transform(CLI::AsSizeValue(false));
-  app.add_option("--repeats", options.repeats, "counted rounds of each pair")->check(CLI::Range(1, 100));
-  app.add_option("--records", options.records, "100-byte records");
-  app.add_option("--names", options.names, "files made per round");
+  app.add_option("--bytes", options.bytes, "size of the file that is moved")->transform(byte_count);
+  app.add_option("--sparse", options.sparse_bytes, "size of the sparse file")->transform(byte_count);
+  app.add_option("--repeats", options.repeats, "counted rounds of each pair")
+      ->check(CLI::Range(1, 100))
+      ->transform(whole_number);
+  app.add_option("--records", options.records, "100-byte records")->transform(whole_number);
+  app.add_option("--names", options.names, "files made per round")->transform(whole_number);
   app.add_option(
       "--only", arguments.only,
       "transfer, copy, records, names, tools, rights, sort, memory, transpose, parity, or (only if named) "
       "fairness, sort-memory, transpose-memory, galley, or a part of it: galley/messages, /descriptors, /shared, "
       "/overwrites, /far, /list, /rounds;"
       " may be given again");
-  app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("--sort-memory", options.sort_memory, "sort-memory: what sorting may take")
-      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")->transform(byte_count);
+  app.add_option("--sort-memory", options.sort_memory, "sort-memory: what sorting may take")->transform(byte_count);
   app.add_flag("--cold-memory", options.cold_memory,
                "sort: do not touch memory before, so that getting it is part of the time");
   app.add_option("--route", options.route, "galley/messages: auto, unix, ipc or tcp")

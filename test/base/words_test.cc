@@ -45,11 +45,24 @@ TEST_CASE("what a terminal would act on is shown as bytes") {
   CHECK(one_line("no such\x1b[31m\nfile") == "no such\\x1b[31m file");
 }
 
-TEST_CASE("zeros in front of a number mean nothing") {
-  CHECK(decimal("0100") == "100");
-  CHECK(decimal("0100M") == "100M");
-  CHECK(decimal("000") == "0");
-  for (const char* text : {"", "0", "10", "0.5", "-010", "0x20", "x01"}) CHECK(decimal(text) == text);
+TEST_CASE("a whole number is digits alone, and fits") {
+  CHECK(whole_number("0100") == "100");
+  CHECK(whole_number("000") == "0");
+  CHECK(whole_number("18446744073709551615") == "18446744073709551615");
+  for (const std::string text :
+       {"", " ", "-1", "+1", " 1", "1 ", "1e3", "0x10", "1.5", "0100M", "18446744073709551616"})
+    CHECK(whole_number(text) == "'" + text + "', which is no whole number below 2^64");
+}
+
+TEST_CASE("a number of bytes may have a unit, and fits with it") {
+  for (const char* text : {"50MiB", "50M", "50mb", "050Mi", "52428800", "52428800b", "51200k"})
+    CHECK(byte_count(text) == "52428800");
+  CHECK(byte_count("0100M") == "104857600");
+  CHECK(byte_count("0") == "0");
+  CHECK(byte_count("15E") == "17293822569102704640");
+  for (const std::string text :
+       {"", "M", "-1", "-5G", "+1M", " 1", "1 M", "1e3", "0x10", "1.5M", "1bb", "1MiBs", "16E", "18446744073709551616"})
+    CHECK_THAT(byte_count(text), Catch::StartsWith("'" + text + "', which is no number of bytes"));
 }
 
 TEST_CASE("standard streams that are closed are filled, and refuse what they refused before") {

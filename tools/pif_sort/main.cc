@@ -64,7 +64,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
                              "record per hop, as in figure 5.4 of the thesis",
                              pif::sort::kTokenBatch))
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 20))
-      ->transform(pif::decimal)
+      ->transform(pif::whole_number)
       ->type_name("N");
   pif::tool::add_output_options(app, *wanted);
   for (const char* const of_output : {"--merge", "--token-batch", "--width", "--nodes", "--bevy", "--no-clobber"})

@@ -19,13 +19,13 @@ void add_shape_options(CLI::App& app, pif::transpose::ShapeOptions& wanted) {
   app.add_option("--columns", wanted.columns,
                  "elements of a row (default: what a transpose has noted, or the header of an image)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{pif::kRecordLengthMax} * 8).description(""))
-      ->transform(pif::decimal)
+      ->transform(pif::whole_number)
       ->type_name("N");
   app.add_option("--element-bits", wanted.element_bits,
                  "bits of an element: 1, 2, 4, 8, 16, 32 or 64 (default: what a transpose has "
                  "noted, 2 for a .bed file, else 1)")
       ->check(CLI::IsMember({1U, 2U, 4U, 8U, 16U, 32U, 64U}).description(""))
-      ->transform(pif::decimal)
+      ->transform(pif::whole_number)
       ->type_name("BITS");
   const std::map<std::string, BitOrder> orders = {{"msb", BitOrder::kMsb}, {"lsb", BitOrder::kLsb}};
   app.add_option("--bit-order", wanted.order,

@@ -87,7 +87,7 @@ std::uint32_t width_of(const CreateOptions& options) {
 
 void add_output_options(CLI::App& app, OutputOptions& wanted) {
   auto* const width = app.add_option("--width", wanted.width, "number of LFSs of DST")->type_name("P");
-  width->check(CLI::Range(1u, kWidthMax))->transform(decimal);
+  width->check(CLI::Range(1u, kWidthMax))->transform(whole_number);
   app.add_option("--nodes", wanted.nodes, "LFSs of DST in order, by name or number")
       ->type_name("LIST")
       ->delimiter(',')
@@ -95,7 +95,7 @@ void add_output_options(CLI::App& app, OutputOptions& wanted) {
       ->allow_extra_args(false);  // or it would take SRC and DST too
   app.add_option("--bevy", wanted.bevy, "bevy size of DST; 0: no parity")
       ->check(CLI::Range(0u, kWidthMax / 2))
-      ->transform(decimal)
+      ->transform(whole_number)
       ->type_name("B");
   app.add_flag("--same-host-ok", wanted.same_host_ok, "companion bevies of DST may be on one machine");
   app.add_flag("--no-clobber", wanted.no_clobber, "fail if DST is there");

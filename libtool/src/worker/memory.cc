@@ -12,12 +12,11 @@
 namespace pif::tool {
 namespace {
 
-// What CLI11 leaves as it is has no unit, and may be negative or too large.
+// What byte_count() does not take says so itself.
 std::string check_bytes(const std::string& text) {
   std::uint64_t bytes = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (error != std::errc() || rest != text.data() + text.size())
-    return "'" + text + "' is no number of bytes below 2^64";
+  if (error != std::errc() || rest != text.data() + text.size()) return text;
   return bytes < kMemoryMin ? "32M is the least" : "";
 }
 
@@ -26,10 +25,9 @@ std::string check_bytes(const std::string& text) {
 void add_memory_option(CLI::App& app, std::uint64_t& bytes, const std::string& details) {
   app.add_option("--memory", bytes,
                  "that it may take, all workers together (default: three quarters of what is free); " + details)
-      ->transform(CLI::AsSizeValue(false))
       ->type_name("BYTES")
       ->check(check_bytes)
-      ->transform(decimal);
+      ->transform(byte_count);
 }
 
 std::uint64_t spare_memory() {

@@ -11,7 +11,7 @@ void add_threads_option(CLI::App& app, unsigned& threads) {
                  "on each machine, shared by the workers there, which have one each at least (default: the cores that "
                  "they may use)")
       ->check(CLI::Range(1U, kThreadsMax).description(""))
-      ->transform(decimal)
+      ->transform(whole_number)
       ->type_name("N");
 }
 

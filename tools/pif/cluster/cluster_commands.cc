@@ -265,7 +265,7 @@ void add_cluster_options(CLI::App* command, ClusterCommandsOptions& options) {
       ->add_option("-n", options.count,
                    "Number of LFSs of a new file system (default: 4; with --disk one on each, or a multiple)")
       ->check(CLI::Range(1u, kWidthMax))
-      ->transform(decimal)
+      ->transform(whole_number)
       ->type_name("N");
   add_bevy_option(command, options.bevy, "Bevy size of new files that do not name one (default: no parity)");
   auto* plain = command->add_flag("--insecure-loopback", options.insecure_loopback,

@@ -89,7 +89,7 @@ void add_snapshot_command(CLI::App& app, Program& program) {
                   "  pif snapshot-hold                     until Enter is pressed");
   command->add_option("--seconds", options->seconds, "Go on after so many, whatever happens (default: 30)")
       ->check(CLI::Range(1u, kSecondsMax))
-      ->transform(decimal)
+      ->transform(whole_number)
       ->type_name("N");
   command->add_option("COMMAND", options->command, "What takes the snapshots, and its arguments, behind --");
   on_run(command, program, options, snapshot_hold);

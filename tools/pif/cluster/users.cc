@@ -59,10 +59,10 @@ void add_user_command(CLI::App& app, Program& program) {
   add->add_option("NAME", options->name, "Who may use it; a user of this machine, but for --uid")->required();
   options->has_uid = add->add_option("--uid", options->uid, "His number on all hosts (default: as on this machine)")
                          ->type_name("N")
-                         ->transform(decimal);
+                         ->transform(whole_number);
   options->has_gid = add->add_option("--gid", options->gid, "The number of his group (default: the same)")
                          ->type_name("N")
-                         ->transform(decimal)
+                         ->transform(whole_number)
                          ->needs(options->has_uid);
   add_rsh_option(add, options->hosts);
   on_run(add, program, options, user_add);

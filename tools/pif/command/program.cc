@@ -176,6 +176,20 @@ bool is_of_server(const Error& error) {
   return no_answer && (error.node == "server" || (error.node.empty() && names_server));
 }
 
+// The name of an option that was given an empty value; empty: none was. To take it for an option that was not given
+// would be to do something else than was asked for.
+std::string option_without_value(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const bool is_empty = std::any_of(option->results().begin(), option->results().end(),
+                                      [](const std::string& value) { return value.empty(); });
+    const bool needs_value = option->nonpositional() && option->get_items_expected_min() > 0;
+    if (is_empty && needs_value) return option->get_name();
+  }
+  for (const CLI::App* command : app.get_subcommands())
+    if (std::string name = option_without_value(*command); !name.empty()) return name;
+  return {};
+}
+
 // " (on host h3)": of the daemon that the error is about, in a file system of several hosts; else nothing.
 std::string host_of(const std::string& folder, const Error& error) {
   const bool of_server = is_of_server(error);
@@ -211,7 +225,9 @@ int Program::run(std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     return report_parse(app, error);
   }
-  const Outcome outcome = chosen();
+  const std::string without_value = option_without_value(app);
+  const Outcome outcome =
+      without_value.empty() ? chosen() : fail(Code::kInvalid, without_value + " was given an empty value");
   return static_cast<int>(outcome ? *outcome : report(outcome.error(), "{"));
 }
 

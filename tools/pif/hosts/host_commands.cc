@@ -95,10 +95,10 @@ CLI::App* add_host_command(CLI::App& app, Program& program) {
   up->add_option("--id", options->known.id, "Only if it is this file system")->type_name("ID");
   up->add_option("--edition", options->known.edition, "Only if pif.toml is of this edition")
       ->type_name("N")
-      ->transform(decimal);
+      ->transform(whole_number);
   up->add_option("--key-number", options->known.key_number, "Only if the cluster's key was changed so often")
       ->type_name("N")
-      ->transform(decimal);
+      ->transform(whole_number);
   add("down", "Stop all of them", host_down);
   add("status", "Which of them run", host_status);
   add("run", "Run them until SIGTERM, and start again what ends; READY=1 goes to $NOTIFY_SOCKET when all are up",

@@ -208,11 +208,11 @@ void add_hosts_options(CLI::App* command, HostsOptions& options) {
       "HOST,HOST,...");
   add(command->add_option("--lfs-per-host", options.lfss_per_host, "LFSs on each (default: 1)"), "K")
       ->check(CLI::Range(1u, kWidthMax))
-      ->transform(decimal);
+      ->transform(whole_number);
   add(command->add_option("--port", options.port, "The server's port; LFSs have those after it (default: 7400)"),
       "PORT")
       ->check(CLI::Range(1u, 65000u))
-      ->transform(decimal);
+      ->transform(whole_number);
   add(command->add_option("--worker-ports", options.worker_ports,
                           "Where workers of tools listen (default: 7500-7999); any: at any port"),
       "FIRST-LAST");

@@ -92,7 +92,7 @@ void add_key_command(CLI::App& app, Program& program) {
                    "How long the old key is accepted; less than 600 s costs clients what they have open")
       ->type_name("SECONDS")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{kOldKeySeconds}))
-      ->transform(decimal)
+      ->transform(whole_number)
       ->capture_default_str();
   add_rsh_option(rotate, options->hosts);
   on_run(rotate, program, options, key_rotate);

@@ -217,7 +217,10 @@ void add_placement_commands(CLI::App& app, Program& program) {
       add_command(app, program, "placement", "Show where records of a layout go: arithmetic, without a file",
                   "  pif placement --width 4 --records 0:10\n"
                   "  pif placement --width 8 --bevies 4,4 --records 0:48 --json");
-  plain->add_option("--width", plain_options->width, "Number of LFSs")->required()->transform(decimal)->type_name("P");
+  plain->add_option("--width", plain_options->width, "Number of LFSs")
+      ->required()
+      ->transform(whole_number)
+      ->type_name("P");
   plain->add_option("--bevies", plain_options->bevies, "Sizes of the bevies, in order (default: no parity)")
       ->type_name("B,B,..");
   plain->add_option("--records", plain_options->records, "Which ones, half open, from 0")->required()->type_name("A:B");

@@ -35,7 +35,7 @@ Result<std::vector<std::uint32_t>> node_ids(Client& client, const std::string& l
 void add_format_options(CLI::App* command, StripingOptions& options, const std::string& otherwise) {
   auto* length = command->add_option("--record-length", options.record_length, "Bytes of a record" + otherwise)
                      ->check(CLI::Range(1u, kRecordLengthMax))
-                     ->transform(decimal)
+                     ->transform(whole_number)
                      ->type_name("L");
   auto* lines = command->add_flag("--lines", options.lines, "Each text line is a record")->excludes(length);
   command->add_option("--delimited", options.delimited, "A record ends with this: a character, \\n, \\t, \\0 or 0xHH")
@@ -47,7 +47,7 @@ void add_format_options(CLI::App* command, StripingOptions& options, const std::
 void add_layout_options(CLI::App* command, StripingOptions& options, const std::string& otherwise) {
   auto* width = command->add_option("--width", options.width, "Number of LFSs" + otherwise)
                     ->check(CLI::Range(1u, kWidthMax))
-                    ->transform(decimal)
+                    ->transform(whole_number)
                     ->type_name("P");
   command->add_option("--nodes", options.nodes, "These LFSs, in this order: names or ids")
       ->excludes(width)
@@ -57,7 +57,7 @@ void add_layout_options(CLI::App* command, StripingOptions& options, const std::
       ->add_option("--bevy", options.bevy,
                    "Parity over bevies of this size; needs a width that is a multiple of 2B; 0: no parity")
       ->check(CLI::Range(0u, kWidthMax / 2))
-      ->transform(decimal)
+      ->transform(whole_number)
       ->type_name("B");
 }
 

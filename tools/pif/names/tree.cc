@@ -102,7 +102,7 @@ void add_tree_command(CLI::App& app, Program& program) {
   command->add_option("PATH", options->paths, "Files or folders (default: /)");
   command->add_option("-L", options->depth, "So many levels (default: all)")
       ->check(CLI::Range(std::uint64_t{1}, UINT64_MAX))
-      ->transform(decimal)
+      ->transform(whole_number)
       ->type_name("DEPTH");
   command->add_flag("-d", options->only_folders, "Folders only");
   on_run(command, program, options, tree);

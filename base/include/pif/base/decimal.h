@@ -1,12 +1,17 @@
-// Numbers as people type them. Pure.
+// Numbers as people type them. Each function is made to be the first transformation of an option that is a number: the
+// parsers behind it take signs, blanks, other bases and numbers that do not fit for something. Pure.
 #pragma once
 
 #include <string>
 
 namespace pif {
 
-// The text without the zeros in front of another digit: 0100 means a hundred to whoever types it, and 64 to strtol.
-// Made to be the first transformation of every option that is a number.
-std::string decimal(std::string text);
+// Of digits alone, below 2^64: the same without zeros in front, since 0100 means a hundred to whoever types it, and 64
+// to strtol. Of anything else: words that are no number, and say so.
+std::string whole_number(std::string text);
+
+// The same of digits with a unit behind them, or none: "50MiB", "50M", "50mb" and "52428800" are 52428800. Units are
+// powers of 1024: b, k, m, g, t, p, e.
+std::string byte_count(std::string text);
 
 }  // namespace pif
