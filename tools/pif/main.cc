@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "command/dispatch.h"
+#include "command/interrupt.h"
 #include "command/program.h"
 #include "pif/base/assert.h"
 #include "pif/base/print.h"
@@ -14,5 +15,7 @@ int main(int argc, char** argv) {
   if (const std::string command = pif::cli::command_in_name(argv[0]); !command.empty())
     arguments.insert(arguments.begin(), command);
   pif::cli::Program program;
-  return program.run(std::move(arguments));
+  const int exit_code = program.run(std::move(arguments));
+  pif::cli::die_of_interrupt();
+  return exit_code;
 }

@@ -9,13 +9,21 @@
 namespace pif::client {
 namespace {
 
-constexpr int kIdleMs = 1000;
+constexpr int kIdleMs = 200;
+
+// The library knows its local file by nothing but a descriptor.
+std::string doing(std::string_view what, int fd) {
+  const std::string_view name = fd == STDIN_FILENO    ? "standard input"
+                                : fd == STDOUT_FILENO ? "standard output"
+                                                      : "the local file";
+  return std::string(what).append(" ").append(name);
+}
 
 }  // namespace
 
 Result<LocalFile> LocalFile::of(int fd, const BulkOptions& options, bool writing) {
   struct stat info {};
-  if (::fstat(fd, &info) != 0) return fail_errno(errno, "cannot use the local file");
+  if (::fstat(fd, &info) != 0) return fail_errno(errno, doing("cannot use", fd));
   LocalFile file;
   file.fd_ = fd;
   file.cancel_ = options.cancel;
@@ -35,29 +43,35 @@ Result<LocalFile> LocalFile::of(int fd, const BulkOptions& options, bool writing
 }
 
 Status LocalFile::again_or(std::string_view what) const {
-  if (errno != EINTR) return fail_errno(errno, what);
+  if (errno != EINTR) return fail_errno(errno, doing(what, fd_));
+  return check_cancel();
+}
+
+Status LocalFile::check_cancel() const {
   if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed)) return fail(Code::kCancelled, "stopped");
   return {};
 }
 
+// A signal may come to another thread, or just before this one waits: so whoever cancels is asked now and then.
 Status LocalFile::await_input() const {
   for (;;) {
     pollfd input{fd_, POLLIN, 0};
     const int ready = ::poll(&input, 1, kIdleMs);
     if (ready > 0) return {};
-    if (ready < 0) PIF_TRY(again_or("cannot wait for the local file"));
-    if (ready == 0) idle_();
+    if (ready < 0) PIF_TRY(again_or("cannot wait for"));
+    PIF_TRY(check_cancel());
+    if (ready == 0 && idle_) idle_();
   }
 }
 
 Result<std::size_t> LocalFile::read(std::uint64_t position, std::span<std::byte> out) const {
   std::size_t done = 0;
   while (done < out.size()) {
-    if (idle_ && !seekable_) PIF_TRY(await_input());
+    if ((idle_ || cancel_ != nullptr) && !seekable_) PIF_TRY(await_input());
     const auto at = static_cast<off_t>(base_ + position + done);
     const ssize_t n = seekable_ ? ::pread(fd_, out.data() + done, out.size() - done, at)
                                 : ::read(fd_, out.data() + done, out.size() - done);
-    if (n < 0) PIF_TRY(again_or("cannot read the local file"));
+    if (n < 0) PIF_TRY(again_or("cannot read"));
     if (n == 0) break;
     done += n > 0 ? static_cast<std::size_t>(n) : 0;
   }
@@ -70,7 +84,7 @@ Status LocalFile::write(std::uint64_t position, std::span<const std::byte> in) c
     const auto at = static_cast<off_t>(base_ + position + done);
     const ssize_t n = seekable_ ? ::pwrite(fd_, in.data() + done, in.size() - done, at)
                                 : ::write(fd_, in.data() + done, in.size() - done);
-    if (n < 0) PIF_TRY(again_or("cannot write the local file"));
+    if (n < 0) PIF_TRY(again_or("cannot write"));
     done += n > 0 ? static_cast<std::size_t>(n) : 0;
   }
   return {};

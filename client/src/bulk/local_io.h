@@ -20,7 +20,7 @@ class LocalFile {
 
   bool seekable() const { return seekable_; }   // positioned calls work, from several threads
   std::uint64_t size() const { return size_; }  // bytes from position 0 of a regular file; 0 if not known
-  // Called about once a second while read() waits for a silent pipe.
+  // Called a few times a second while read() waits for a silent pipe.
   void set_idle(std::function<void()> idle) { idle_ = std::move(idle); }
   // Fills `out` unless the file ends: bytes read.
   [[nodiscard]] Result<std::size_t> read(std::uint64_t position, std::span<std::byte> out) const;
@@ -31,6 +31,7 @@ class LocalFile {
  private:
   // After a call that ended with an error of errno: whether to make it again.
   [[nodiscard]] Status again_or(std::string_view what) const;
+  [[nodiscard]] Status check_cancel() const;
   // Until there is something to read, or the end.
   [[nodiscard]] Status await_input() const;
 

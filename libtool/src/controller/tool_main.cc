@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -99,15 +100,27 @@ int work(const Tool& tool) {
   return outcome ? static_cast<int>(ExitCode::kDone) : failed(tool.name, outcome.error());
 }
 
+// As of `pif`: an option with an empty value is no option that was not given.
+Status check_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& value : option->results())
+      if (value.empty() && option->nonpositional() && option->get_items_expected_min() > 0)
+        return fail(Code::kInvalid, option->get_name() + " was given an empty value");
+  return {};
+}
+
 // ---- the controller's role ----------------------------------------------------------------------------------------
 
-// While it lives, SIGINT and SIGTERM wait to be asked for instead of ending the process.
+// While a job runs, SIGINT, SIGTERM and SIGHUP wait to be asked for instead of ending the process; those that are
+// ignored, as behind nohup, stay so.
 class HeldSignals {
  public:
   HeldSignals() {
     sigemptyset(&set_);
-    sigaddset(&set_, SIGINT);
-    sigaddset(&set_, SIGTERM);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction action {};
+      if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&set_, signal);
+    }
   }
   ~HeldSignals() { release(); }
   HeldSignals(const HeldSignals&) = delete;
@@ -117,26 +130,29 @@ class HeldSignals {
     if (!held_) pthread_sigmask(SIG_BLOCK, &set_, &before_);
     held_ = true;
   }
-  // The job is over. What came too late to end it shall not end the program as if it had: the output is there.
+  // The job is over, and what it leaves is said before the process dies of a signal that came too late to end it.
   void release() {
     if (!held_) return;
-    const timespec at_once{};
-    while (sigtimedwait(&set_, nullptr, &at_once) > 0) {
-    }
+    static_cast<void>(came());
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     held_ = false;
   }
   bool came() {
     const timespec at_once{};
-    came_ = came_ || (held_ && sigtimedwait(&set_, nullptr, &at_once) > 0);
-    return came_;
+    for (int signal = 0; held_ && (signal = sigtimedwait(&set_, nullptr, &at_once)) > 0;) signal_ = signal;
+    return signal_ != 0;
+  }
+  // The process dies of the signal that came, so that a shell knows it and ends its script.
+  void die() {
+    release();
+    if (signal_ != 0) std::raise(signal_);
   }
 
  private:
   sigset_t set_{};
   sigset_t before_{};
   bool held_ = false;
-  bool came_ = false;
+  int signal_ = 0;
 };
 
 void add_common(CLI::App& app, CommonOptions& common) {
@@ -223,7 +239,7 @@ Status show_report(const Report& report, const CommonOptions& common, ReportFile
   return shown;
 }
 
-Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
+Result<ExitCode> control(const Tool& tool, const CommonOptions& common, HeldSignals& signals) {
   if (common.report == "-" && (common.json || common.verbose))
     return fail(Code::kInvalid, "--report - prints the report already: leave --json and --verbose away");
   net::SystemClock clock;
@@ -235,7 +251,6 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
   connect.route = common.route;
   connect.stale = common.stale;
   PIF_TRY_VALUE(Client client, Client::connect(connect));
-  HeldSignals signals;
   ProgressLine line(!common.quiet && ::isatty(STDERR_FILENO) == 1, clock);
   Controller controller(client, controller_options(common, signals, line));
   controller.report().tool = tool.name;
@@ -285,10 +300,13 @@ int main(int argc, char** argv, const Tool& tool) {
     if (std::cout.flush()) return static_cast<int>(ExitCode::kDone);
     return failed(tool.name, {Code::kIo, "cannot write to standard output", {}});
   }
-  const auto code = control(tool, common);
-  if (code) return static_cast<int>(*code);
-  const int exit_code = failed(tool.name, code.error());
-  return common.json && !print_error(code.error()) ? static_cast<int>(ExitCode::kFailed) : exit_code;
+  HeldSignals signals;
+  const Status values = check_values(app);
+  const auto code = values ? control(tool, common, signals) : Result<ExitCode>(fail(values.error()));
+  int exit_code = code ? static_cast<int>(*code) : failed(tool.name, code.error());
+  if (!code && common.json && !print_error(code.error())) exit_code = static_cast<int>(ExitCode::kFailed);
+  signals.die();
+  return exit_code;
 }
 
 Result<ExitCode> run_and_commit(Controller& controller, const Job& job) {

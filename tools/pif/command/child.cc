@@ -28,25 +28,13 @@ constexpr std::size_t kOutputBytesMax = 16u << 20;
 constexpr std::size_t kTalkBytesMax = 1u << 20;
 constexpr int kSignalled = 128;  // as a shell counts
 
-// What the child gets as its streams; the signals that we only note end it.
+// What the child gets as its streams. A signal that we note ends it, and one that is ignored here is ignored there.
 class Plan {
  public:
-  Plan() {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawnattr_init(&attributes_);
-    sigset_t ours;
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGINT);
-    sigaddset(&ours, SIGTERM);
-    ::posix_spawnattr_setsigdefault(&attributes_, &ours);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF);
-  }
+  Plan() { ::posix_spawn_file_actions_init(&actions_); }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
-  ~Plan() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
+  ~Plan() { ::posix_spawn_file_actions_destroy(&actions_); }
   void catch_output(int fd) {
     ::posix_spawn_file_actions_adddup2(&actions_, fd, 1);
     ::posix_spawn_file_actions_addopen(&actions_, 2, "/dev/null", O_WRONLY, 0);
@@ -63,13 +51,12 @@ class Plan {
     const std::string beside = program_folder() + "/" + words[0];
     const bool is_name = words[0].find('/') == std::string::npos;
     if (is_name && ::access(beside.c_str(), X_OK) == 0)
-      return ::posix_spawn(&pid, beside.c_str(), &actions_, &attributes_, argv.data(), environ);
-    return ::posix_spawnp(&pid, argv[0], &actions_, &attributes_, argv.data(), environ);
+      return ::posix_spawn(&pid, beside.c_str(), &actions_, nullptr, argv.data(), environ);
+    return ::posix_spawnp(&pid, argv[0], &actions_, nullptr, argv.data(), environ);
   }
 
  private:
   posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
 };
 
 Result<std::string> read_all(int fd) {

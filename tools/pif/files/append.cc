@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 8u << 20;
 constexpr int kSilenceMs = 50;  // of a pipe, before what has come is appended
+constexpr int kLookMs = 200;    // while a pipe is silent, how often an interrupt is looked for
 
 struct AppendOptions {
   std::string local, path;
@@ -44,10 +45,11 @@ class Source {
     std::size_t used = before;
     buffer.resize(std::max(bytes, used));
     Status done;
-    while (done && !is_at_end_ && used < buffer.size() && (used == before || has_more())) {
+    while (done && !is_at_end_ && used < buffer.size() && (used == before || has_more(kSilenceMs))) {
+      if (done = check_interrupt(); !done) break;
+      if (used == before && !has_more(kLookMs)) continue;
       const ssize_t got = ::read(fd_, buffer.data() + used, buffer.size() - used);
       if (got < 0 && errno != EINTR) done = fail_errno(errno, "cannot read " + name_);
-      if (got < 0 && done) done = check_interrupt();
       is_at_end_ = got == 0;
       used += got > 0 ? static_cast<std::size_t>(got) : 0;
     }
@@ -58,9 +60,10 @@ class Source {
   const std::string& name() const { return name_; }
 
  private:
-  bool has_more() const {
+  bool has_more(int milliseconds) const {
     pollfd waiting{fd_, POLLIN, 0};
-    return ::poll(&waiting, 1, kSilenceMs) != 0;  // a failure shows when it is read
+    const int ready = ::poll(&waiting, 1, milliseconds);
+    return ready > 0 || (ready < 0 && errno != EINTR);  // a failure shows when it is read
   }
 
   int fd_;
