@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,8 +14,7 @@ bool is_bed(std::string_view header);
 // The header of the same genotypes with rows and columns exchanged.
 std::string other_bed(std::string_view header);
 
-// A binary bitmap (PBM, P4): the width of its rows in bits, if it is one.
-std::optional<std::uint64_t> pbm_width(std::string_view header);
+// Of a binary bitmap (PBM, P4).
 std::string pbm_header(std::uint64_t width, std::uint64_t height);
 
 }  // namespace pif::transpose

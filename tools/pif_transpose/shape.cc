@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "../pif/text/pbm.h"
 #include "../pif/text/text.h"
 #include "header_kinds.h"
 
@@ -28,6 +29,10 @@ std::optional<std::uint64_t> number_of(const Attributes& attributes, const char*
   return number;
 }
 
+std::optional<cli::PbmHeader> image_of(const Attributes& attributes) {
+  return cli::parse_pbm(value_of(attributes, kHeaderAttribute));
+}
+
 bool is_genotypes(const Attributes& attributes) { return is_bed(value_of(attributes, kHeaderAttribute)); }
 
 matrix::Element element_of(const Attributes& attributes, const ShapeOptions& wanted) {
@@ -43,25 +48,37 @@ matrix::Element element_of(const Attributes& attributes, const ShapeOptions& wan
 Result<std::uint64_t> columns_of(const std::string& path, const Attributes& attributes, const ShapeOptions& wanted) {
   if (wanted.columns) return *wanted.columns;
   if (const auto stored = number_of(attributes, kColumns)) return *stored;
-  if (const auto width = pbm_width(value_of(attributes, kHeaderAttribute))) return *width;
+  if (const auto image = image_of(attributes)) return image->width();
   return fail(Code::kInvalid, fmt::format("{}: how many elements has a row? Say it with --columns: {}", path,
                                           is_genotypes(attributes) ? "the number of samples of a .bed file by variants"
                                                                    : "the file has no attribute that says it"));
 }
 
 Status check_header(const std::string& path, const Attributes& attributes, matrix::Element element) {
-  const std::string header = value_of(attributes, kHeaderAttribute);
-  if (is_bed(header) && element != matrix::Element{2, matrix::BitOrder::kLsb})
+  if (is_genotypes(attributes) && element != matrix::Element{2, matrix::BitOrder::kLsb})
     return fail(Code::kInvalid,
                 fmt::format("{} has the header of a .bed file, whose elements have 2 bits, the least significant "
                             "first: leave --element-bits and --bit-order away",
                             path));
-  if (pbm_width(header) && element != matrix::Element{1, matrix::BitOrder::kMsb})
+  if (image_of(attributes) && element != matrix::Element{1, matrix::BitOrder::kMsb})
     return fail(Code::kInvalid,
                 fmt::format("{} has the header of a PBM image, whose elements are bits, the most significant "
                             "first: leave --element-bits and --bit-order away",
                             path));
   return {};
+}
+
+// The numbers of an image's header are those of the matrix. They are not if somebody has added rows to it.
+Status check_image(const std::string& path, const Attributes& attributes, std::uint64_t columns, std::uint64_t rows) {
+  const auto image = image_of(attributes);
+  if (!image) return {};
+  if (image->width() != columns)
+    return fail(Code::kInvalid, fmt::format("{} has the header of a PBM image whose rows have {} bits, not {}: leave "
+                                            "--columns away",
+                                            path, image->width(), columns));
+  if (image->height() == rows) return {};
+  return fail(Code::kCorrupt, fmt::format("{}: the header of the PBM image says {} rows, but the file has {} records",
+                                          path, image->height(), rows));
 }
 
 Status check_records(const std::string& path, const Format& format, const FileLength& file_length,
@@ -108,6 +125,7 @@ Result<Shape> shape_of(const std::string& path, const Format& format, const File
   PIF_TRY(check_header(path, attributes, shape.element));
   PIF_TRY_VALUE(const std::uint64_t columns, columns_of(path, attributes, wanted));
   PIF_TRY(check_records(path, format, file_length, shape.element, columns));
+  PIF_TRY(check_image(path, attributes, columns, file_length.records));
   PIF_TRY_VALUE(shape.rows, window(wanted.rows, file_length.records));
   PIF_TRY_VALUE(shape.columns, window(wanted.columns_range, columns));
   PIF_TRY(check_output(path, shape));
@@ -121,7 +139,7 @@ Attributes output_attributes(Attributes attributes, const Shape& shape) {
   const auto header = attributes.find(kHeaderAttribute);
   if (header == attributes.end()) return attributes;
   if (is_bed(header->second)) header->second = other_bed(header->second);
-  if (pbm_width(header->second)) header->second = pbm_header(shape.row_count(), shape.column_count());
+  if (cli::parse_pbm(header->second)) header->second = pbm_header(shape.row_count(), shape.column_count());
   return attributes;
 }
 

@@ -1,11 +1,10 @@
 #include "transfer/header.h"
 
-#include <cctype>
-
 #include <fmt/format.h>
 
 #include "command/io.h"
 #include "pif/base/limits.h"
+#include "text/pbm.h"
 #include "text/text.h"
 
 namespace pif::cli {
@@ -31,70 +30,40 @@ Result<Header> read_counted(int fd, std::string_view kind, const std::string& na
   if (*bytes > kHeaderBytesLimit)
     return fail(Code::kInvalid, fmt::format("a header has at most {} bytes, not {}", kHeaderBytesLimit, *bytes));
   PIF_TRY_VALUE(std::string text, read_exactly(fd, *bytes, name));
-  return Header{std::move(text), {}};
+  return Header{std::move(text), {}, 0};
 }
 
-// Reads a PBM header byte by byte, because what follows it are records: "P4", white space and comments, width, the
-// same, height, one white space character.
-class PbmReader {
- public:
-  PbmReader(int fd, const std::string& name) : fd_(fd), name_(name) {}
-
-  Result<Header> read() {
-    PIF_TRY_VALUE(const char p, next());
-    PIF_TRY_VALUE(const char four, next());
-    if (p != 'P' || four != '4') return no_pbm();
-    PIF_TRY_VALUE(const std::uint64_t width, number());
-    PIF_TRY(number());
-    if (width == 0 || width > std::uint64_t{kRecordLengthMax} * 8)
-      return fail(Code::kUnsupported, fmt::format("{}: rows of {} bits are not supported", name_, width));
-    return Header{std::move(text_), static_cast<std::uint32_t>((width + 7) / 8)};
+// Reads a PBM header byte by byte, because what follows it are records.
+Result<Header> read_pbm(int fd, const std::string& name) {
+  PbmHeader pbm;
+  std::string text;
+  for (auto state = PbmHeader::State::kMore; state != PbmHeader::State::kWhole;) {
+    if (state == PbmHeader::State::kWrong || text.size() >= kPbmBytesMax)
+      return fail(Code::kCorrupt, name + " does not start like a binary PBM (P4)");
+    PIF_TRY_VALUE(const std::string one, read_exactly(fd, 1, name));
+    text += one;
+    state = pbm.take(one[0]);
   }
-
- private:
-  tl::unexpected<Error> no_pbm() const {
-    return fail(Code::kCorrupt, name_ + " does not start like a binary PBM (P4)");
-  }
-  Result<char> next() {
-    if (text_.size() >= kPbmBytesMax) return no_pbm();
-    PIF_TRY_VALUE(const std::string one, read_exactly(fd_, 1, name_));
-    text_ += one;
-    return one[0];
-  }
-  // The number after white space and comments, and the one white space character behind it.
-  Result<std::uint64_t> number() {
-    std::string digits;
-    bool comment = false;
-    while (true) {
-      PIF_TRY_VALUE(const char c, next());
-      if (comment) {
-        comment = c != '\n';
-      } else if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
-        digits += c;
-      } else if (c == '#' && digits.empty()) {
-        comment = true;
-      } else if (std::isspace(static_cast<unsigned char>(c)) == 0) {
-        return no_pbm();
-      } else if (!digits.empty()) {
-        return parse_number(digits, name_);
-      }
-    }
-  }
-
-  int fd_;
-  const std::string& name_;
-  std::string text_;
-};
+  if (pbm.width() == 0 || pbm.row_bytes() > kRecordLengthMax)
+    return fail(Code::kUnsupported, fmt::format("{}: rows of {} bits are not supported", name, pbm.width()));
+  return Header{std::move(text), static_cast<std::uint32_t>(pbm.row_bytes()), pbm.height()};
+}
 
 }  // namespace
 
 Result<Header> read_header(int fd, std::string_view kind, const std::string& name) {
-  if (kind == "pbm") return PbmReader(fd, name).read();
+  if (kind == "pbm") return read_pbm(fd, name);
   if (kind != "bed") return read_counted(fd, kind, name);
   PIF_TRY_VALUE(std::string header, read_exactly(fd, kBedBytes, name));
   if (!header.starts_with(kBedMagic) || static_cast<unsigned char>(header.back()) > 1)
     return fail(Code::kCorrupt, name + " does not start like a PLINK 1 .bed file");
-  return Header{std::move(header), {}};
+  return Header{std::move(header), {}, 0};
+}
+
+Status Header::check_data(std::uint64_t data_bytes, const std::string& name) const {
+  if (!record_length || data_bytes == rows * *record_length) return {};
+  return fail(Code::kCorrupt, fmt::format("{}: its header says {} rows of {} bytes, and behind it are {} bytes, not {}",
+                                          name, rows, *record_length, data_bytes, rows * *record_length));
 }
 
 }  // namespace pif::cli

@@ -14,8 +14,12 @@ inline constexpr std::string_view kHeaderAttribute = "header";
 
 struct Header {
   std::string bytes;
-  // What the header says of the records behind it: bytes per row of an image.
+  // What the header of an image says of the records behind it: bytes of a row, and how many rows.
   std::optional<std::uint32_t> record_length;
+  std::uint64_t rows = 0;
+
+  // That so many bytes are behind it as it says, where it says so. kCorrupt: less or more, such as a second image.
+  [[nodiscard]] Status check_data(std::uint64_t data_bytes, const std::string& name) const;
 };
 
 // Reads the header from the start of `fd`, which is left behind it. `kind`: a number of bytes, "pbm" (a P4 bitmap) or

@@ -8,7 +8,6 @@
 #include "names/entries.h"
 #include "pif/base/handle.h"
 #include "pif/client/bulk.h"
-#include "transfer/header.h"
 #include "transfer/transfers.h"
 
 namespace pif::cli {
@@ -75,14 +74,14 @@ Result<std::vector<PutJob>> PutFiles::new_ones(Client& client, const std::vector
   return out;
 }
 
-Status PutFiles::take_header(int fd, const PutJob& job, CreateOptions& create) const {
+Result<Header> PutFiles::take_header(int fd, const PutJob& job, CreateOptions& create) const {
   PIF_TRY_VALUE(Header header, read_header(fd, header_, job.local));
   if (header.record_length && !has_record_length_ && create.format.is_fixed()) {
     create.format = Format::fixed(*header.record_length);
     create.inherits_format = false;
   }
-  create.attributes[std::string(kHeaderAttribute)] = std::move(header.bytes);
-  return {};
+  create.attributes[std::string(kHeaderAttribute)] = header.bytes;
+  return header;
 }
 
 // A file is made in one view. Where that has changed meanwhile it is begun anew, if its bytes can be read again.
@@ -97,12 +96,16 @@ Status PutFiles::store(Client& client, const PutJob& job, int fd) const {
 
 Status PutFiles::store_once(Client& client, const PutJob& job, int fd) const {
   CreateOptions create = options_for(job);
-  if (!header_.empty()) PIF_TRY(take_header(fd, job, create));
+  Header header;
+  if (!header_.empty()) {
+    PIF_TRY_VALUE(header, take_header(fd, job, create));
+  }
   auto file = client.create(job.target, create);
   if (!file) return fail(at(job.target, file.error()));
   const auto moved = import_stream(*file, fd, tally_.options(&interrupted_));
   Status done = check_interrupt();
   if (done && !moved) done = fail(moved.error());
+  if (done) done = header.check_data(moved->bytes, job.local);
   FileLength file_length;  // asked for before, because a file is closed when it is committed
   if (done) {
     auto known = file->file_length();

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "pif/client/client.h"
+#include "transfer/header.h"
 #include "transfer/tally.h"
 #include "transfer/tree_options.h"
 
@@ -56,7 +57,7 @@ class PutFiles {
   [[nodiscard]] Status store_once(Client& client, const PutJob& job, int fd) const;
   // By itself, after `file` of a batch was begun in a view that is not the newest any more.
   void put_again(Client& client, File& file, const PutJob& job) const;
-  [[nodiscard]] Status take_header(int fd, const PutJob& job, CreateOptions& create) const;
+  [[nodiscard]] Result<Header> take_header(int fd, const PutJob& job, CreateOptions& create) const;
   [[nodiscard]] Status fill(File& file, const PutJob& job) const;
   [[nodiscard]] Status commit(Client& client, std::vector<File>& files, const std::vector<const PutJob*>& jobs) const;
   CreateOptions options_for(const PutJob& job) const;
