@@ -101,6 +101,75 @@ def numbers_are_decimal():
     must(2, b"-5", "$pif transpose --columns -5 /hundred /columns")
 
 
+NO_NUMBERS = ("", " ", "-1", "+1", " 1", "1 ", "1e3", "0x10", "1.5", "99999999999999999999", "one")
+ALSO = {"head": {"-1", "+1"}, "tail": {"-1", "+1"}}  # counts with a sign
+NUMBER_TYPES = ("N", "P", "B", "L", "K", "DEPTH", "SECONDS", "PORT", "BYTES", "BITS", "UINT", "INT", "[-]N", "[+]N")
+
+
+def numeric_options(*command):
+    """Those that help names with the type of a number."""
+    text = FS.ok(*command, "--help").decode()
+    found = re.findall(r"^  ((?:-[\w-]+,?)+) (\S+)", text, re.MULTILINE)
+    return [names.split(",")[-1] for names, type_ in found if type_.split(":")[0] in NUMBER_TYPES]
+
+
+def what_is_no_number_is_wrong_usage_for_every_option():
+    operands = {"sort": ["/a", "/x"], "copy": ["/a", "/x"], "transpose": ["/a", "/x"], "put": ["keep", "/x"]}
+    others = {"placement": ["--width", "1", "--records", "0:1"], "key rotate": [FS.folder], "user add": ["nobody"]}
+    operands.update(others, **{"init": ["new"], "up": ["new"], "snapshot-hold": ["true"], "host up": [FS.folder]})
+    operands.update({"mkdir": ["/x"], "stripe": ["/folder"], "protect": ["/a"], "forks": ["/a"]})
+    operands.update({"head": ["/a"], "tail": ["/a"], "tree": ["/"], "rebuild": ["lfs0"], "scrub": []})
+    tried = 0
+    for command, rest in operands.items():
+        for option in numeric_options(*command.split()):
+            for value in NO_NUMBERS:
+                if value in ALSO.get(command, ()):
+                    continue
+                kept = [word for i, word in enumerate(rest) if option not in (word, *rest[max(i - 1, 0) : i])]
+                done = FS.run(*command.split(), option, value, *kept, timeout=30)
+                check(done.returncode == 2, f"{command} {option} {value!r} {kept}: {done}")
+                tried += 1
+    check(tried > 300, f"only {tried} were tried")
+    check(not os.path.exists(FS.local("new")), "nothing was made")
+    FS.fails(3, "/x", "stat", "/x")
+
+
+def head_and_tail_count_as_the_local_ones():
+    data = b"".join(b"%d\n" % i for i in range(1, 11))
+    for name, content in (("ten", data), ("open", data[:-1]), ("one", b"x"), ("empty", b""), ("blank", b"\n\n\n")):
+        write(name, content)
+        FS.ok("put", "-q", "--record-length", "1", FS.local(name), f"/{name}")
+        for command in ("head", "tail"):
+            for option in ("-n", "-c"):
+                for sign in ("", "-", "+"):
+                    for count in ("0", "1", "2", "3", "9", "10", "11", "20", "21", "1000000000000"):
+                        words = [command, option, sign + count]
+                        right = subprocess.run([*words, FS.local(name)], stdout=subprocess.PIPE, check=True).stdout
+                        check(FS.ok(*words, f"/{name}") == right, f"{words} of {name}")
+    check(FS.ok("tail", "-r", "+3", "/ten") == data[2:] and FS.ok("head", "-r", "-3", "/ten") == data[:-3], "records")
+    FS.ok("rm", "/ten", "/open", "/one", "/empty", "/blank")
+
+
+def an_option_with_an_empty_value_is_wrong_usage():
+    for words in (
+        "find / -size ''",
+        "find / -newer ''",
+        "find / -name ''",
+        "cat --records '' /a",
+        "put --header '' keep /x",
+        "ls --pif '' /",
+        "rm --pif '' /a",
+        "mkdir -m '' /x",
+        "copy --report '' /a /x",
+        "copy --pif '' /a /x",
+        "transpose --columns 8 --rows '' /a /x",
+        "sort -k '' /a /x",
+    ):
+        must(2, b"empty value", f"$pif {words}")
+    must(0, b"", "$pif status --watch 2>&1 | head -c 1 >/dev/null")
+    FS.fails(3, "/x", "stat", "/x")
+
+
 def memory_is_a_number_of_bytes():
     for tool in ("sort", "transpose --columns 800"):
         for bytes_ in ("99999999999999999999999", "-5", "-5G", "abc", "0100", "1K"):
@@ -163,7 +232,7 @@ def messages_are_one_line_and_name_the_program():
 
 
 def tools_forgive_in_paths_what_pif_forgives():
-    must(0, b"", "$pif copy pif://a /./folder//copied/")
+    must(0, b"", "$pif copy pif://a /./folder//copied")
     FS.ok("rm", "/folder/copied")
     must(2, b"no path in the file system", "$pif copy a /copied")
 
@@ -314,6 +383,9 @@ def run_all():
                 a_closed_stdin_or_stdout_is_an_error,
                 help_that_nobody_gets_is_an_error,
                 numbers_are_decimal,
+                what_is_no_number_is_wrong_usage_for_every_option,
+                head_and_tail_count_as_the_local_ones,
+                an_option_with_an_empty_value_is_wrong_usage,
                 memory_is_a_number_of_bytes,
                 a_list_of_nodes_leaves_the_other_words,
                 what_is_printed_with_json_is_one_document,

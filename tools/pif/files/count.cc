@@ -1,5 +1,5 @@
-// wc: how many lines, words, records and bytes files have. Bytes and records are known without reading, lines of text
-// files nearly so.
+// wc: how many lines, words, records and bytes files have. Bytes and records are known without reading them, lines of
+// text files nearly so.
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -10,7 +10,6 @@
 #include "files/byte_view.h"
 #include "names/operands.h"
 #include "text/text.h"
-#include "transfer/header.h"
 
 namespace pif::cli {
 namespace {
@@ -56,18 +55,16 @@ Status count_text_lines(ByteView& view, Counts& counts) {
   return {};
 }
 
+// Of a file that grows the directory knows an older length than its LFSs, who are asked: a reader sees what they have.
 Result<Counts> counts_of(Client& client, const CountOptions& options, const std::string& path) {
   PIF_TRY_VALUE(const Entry entry, client.stat(path));
   if (entry.kind == EntryKind::kFolder)
     return fail(Code::kIsDirectory, path + " is a folder; name files (pif du sums up folders)");
-  const auto header = entry.attributes.find(std::string(kHeaderAttribute));
-  Counts counts;
-  counts.records = entry.file_length.records;
-  counts.bytes = entry.file_length.bytes + (header == entry.attributes.end() ? 0 : header->second.size());
-  if (!options.lines && !options.words) return counts;
   PIF_TRY_VALUE(ByteView view, ByteView::open(client, path));
+  Counts counts;
   counts.records = view.file_length().records;
   counts.bytes = view.size();
+  if (!options.lines && !options.words) return counts;
   const bool is_text = !options.words && entry.format == Format::lines() && view.header().empty();
   PIF_TRY(is_text ? count_text_lines(view, counts) : count_bytes(view, counts));
   return counts;

@@ -10,7 +10,6 @@
 #include "command/program.h"
 #include "files/byte_view.h"
 #include "names/operands.h"
-#include "pif/base/decimal.h"
 #include "pif/base/write_all.h"
 #include "pif/client/bulk.h"
 #include "text/text.h"
@@ -20,11 +19,36 @@ namespace {
 
 constexpr std::uint64_t kLinesDefault = 10;
 
+// How much of a file, as head(1) and tail(1) have it: "5", "-5", "+5".
+struct Amount {
+  char sign = 0;  // 0: none
+  std::uint64_t count = kLinesDefault;
+
+  // Which of `all` lines, bytes or records.
+  Range of(std::uint64_t all, bool from_end) const {
+    const std::uint64_t some = std::min(count, all);
+    if (from_end && sign == '+') return {std::min(std::max<std::uint64_t>(count, 1) - 1, all), all};
+    if (from_end) return {all - some, all};
+    return {0, sign == '-' ? all - some : some};
+  }
+  // Whether it is counted from the end.
+  bool counts_back(bool from_end) const { return from_end ? sign != '+' : sign == '-'; }
+};
+
 struct EndsOptions {
   std::vector<std::string> paths;
-  std::optional<std::uint64_t> lines, bytes, records;
-  bool from_end = false;  // tail
+  std::string lines, bytes, records;  // as typed
+  bool from_end = false;              // tail
 };
+
+Result<std::optional<Amount>> parse_amount(std::string_view text, std::string_view what) {
+  if (text.empty()) return std::optional<Amount>();
+  Amount amount;
+  const bool has_sign = text[0] == '+' || text[0] == '-';
+  if (has_sign) amount.sign = text[0];
+  PIF_TRY_VALUE(amount.count, parse_number(text.substr(has_sign ? 1 : 0), what));
+  return std::optional(amount);
+}
 
 Status to_stdout(std::span<const std::byte> bytes) { return write_all(1, bytes, "cannot write to standard output"); }
 
@@ -84,24 +108,37 @@ Status print_records(ByteView& view, Range records) {
   return moved ? Status{} : Status(fail(moved.error()));
 }
 
-Status print_end(Client& client, const EndsOptions& options, const std::string& path) {
+// What is asked for: one of them at most.
+struct Amounts {
+  std::optional<Amount> lines, bytes, records;
+
+  static Result<Amounts> parse(const EndsOptions& options) {
+    Amounts amounts;
+    PIF_TRY_VALUE(amounts.lines, parse_amount(options.lines, "-n"));
+    PIF_TRY_VALUE(amounts.bytes, parse_amount(options.bytes, "-c"));
+    PIF_TRY_VALUE(amounts.records, parse_amount(options.records, "-r"));
+    return amounts;
+  }
+};
+
+// Lines are found from the end that they are counted from: so much is read, and no more.
+Result<Range> bytes_of_lines(ByteView& view, const Amount& lines, bool from_end) {
+  std::uint64_t at = 0;
+  if (lines.counts_back(from_end)) {
+    PIF_TRY_VALUE(at, start_of_last_lines(view, lines.count));
+  } else {
+    const std::uint64_t before = from_end ? std::max<std::uint64_t>(lines.count, 1) - 1 : lines.count;
+    PIF_TRY_VALUE(at, end_of_line(view, before));
+  }
+  return from_end ? Range{at, view.size()} : Range{0, at};
+}
+
+Status print_end(Client& client, const Amounts& amounts, bool from_end, const std::string& path) {
   PIF_TRY_VALUE(ByteView view, ByteView::open(client, path));
-  const std::uint64_t size = view.size(), all = view.file_length().records;
-  if (options.records) {
-    const std::uint64_t count = std::min(*options.records, all);
-    return print_records(view, options.from_end ? Range{all - count, all} : Range{0, count});
-  }
-  if (options.bytes) {
-    const std::uint64_t count = std::min(*options.bytes, size);
-    return print_bytes(view, options.from_end ? Range{size - count, size} : Range{0, count});
-  }
-  const std::uint64_t lines = options.lines.value_or(kLinesDefault);
-  if (options.from_end) {
-    PIF_TRY_VALUE(const std::uint64_t start, start_of_last_lines(view, lines));
-    return print_bytes(view, {start, size});
-  }
-  PIF_TRY_VALUE(const std::uint64_t end, end_of_line(view, lines));
-  return print_bytes(view, {0, end});
+  if (amounts.records) return print_records(view, amounts.records->of(view.file_length().records, from_end));
+  if (amounts.bytes) return print_bytes(view, amounts.bytes->of(view.size(), from_end));
+  PIF_TRY_VALUE(const Range lines, bytes_of_lines(view, amounts.lines.value_or(Amount()), from_end));
+  return print_bytes(view, lines);
 }
 
 Outcome print_ends(const Program& program, const EndsOptions& options) {
@@ -109,6 +146,7 @@ Outcome print_ends(const Program& program, const EndsOptions& options) {
     return fail(Code::kInvalid,
                 "stdout cannot bear bytes and a JSON document; pif cat --records A:B --json has records in base64");
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
+  PIF_TRY_VALUE(const Amounts amounts, Amounts::parse(options));
   PIF_TRY(check_stdout());
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY(expand(client, paths));
@@ -118,7 +156,7 @@ Outcome print_ends(const Program& program, const EndsOptions& options) {
     if (paths.size() > 1 && !program.common.quiet)
       PIF_TRY(print(fmt::format("{}==> {} <==\n", is_first ? "" : "\n", shown(path))));
     is_first = false;
-    return print_end(client, options, path);
+    return print_end(client, amounts, options.from_end, path);
   });
   PIF_TRY(done);
   return failures.exit_code();
@@ -134,14 +172,15 @@ void add_end_command(CLI::App& app, Program& program, const char* name, const ch
                               "  pif {0} -c 512 /big.dat | xxd\n  pif {0} -r 3 /sort.in            three records",
                               name));
   command->add_option("FILE", options->paths, "The files, one after another")->required();
+  const std::string other = from_end ? "; +N: from number N on" : "; -N: all but the last N";
   auto* lines = command->add_option("-n,--lines", options->lines,
-                                    fmt::format("So many {} lines (default: {})", end, kLinesDefault));
+                                    fmt::format("So many {} lines (default: {}){}", end, kLinesDefault, other));
   auto* bytes =
-      command->add_option("-c,--bytes", options->bytes, fmt::format("So many {} bytes", end))->excludes(lines);
+      command->add_option("-c,--bytes", options->bytes, fmt::format("So many {} bytes{}", end, other))->excludes(lines);
   auto* records = command->add_option("-r,--records", options->records,
-                                      fmt::format("So many {} records, without the kept header", end));
+                                      fmt::format("So many {} records, without the kept header{}", end, other));
   records->excludes(lines)->excludes(bytes);
-  for (CLI::Option* option : {lines, bytes, records}) option->transform(decimal)->type_name("N");
+  for (CLI::Option* option : {lines, bytes, records}) option->type_name(from_end ? "[+]N" : "[-]N");
   command->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
   on_run(command, program, options, print_ends);
 }

@@ -10,8 +10,20 @@
 namespace pif::cli {
 namespace {
 
-std::tm broken_down(std::int64_t wall_ns, bool utc) {
-  const std::time_t seconds = static_cast<std::time_t>(wall_ns / 1'000'000'000);
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+
+// The second that the time is in, and how far: before 1970, too, a fraction is between 0 and 1.
+struct WallTime {
+  std::time_t seconds = 0;
+  std::int64_t ns = 0;
+};
+
+WallTime wall_time(std::int64_t wall_ns) {
+  const std::int64_t before = wall_ns % kSecondNs < 0 ? 1 : 0;
+  return {static_cast<std::time_t>(wall_ns / kSecondNs - before), wall_ns % kSecondNs + before * kSecondNs};
+}
+
+std::tm broken_down(std::time_t seconds, bool utc) {
   std::tm out{};
   if (utc) {
     ::gmtime_r(&seconds, &out);
@@ -60,14 +72,17 @@ std::string human_time(std::chrono::duration<double> time) {
   return fmt::format("{} min {:02} s", whole / 60, whole % 60);
 }
 
-std::string human_date(std::int64_t wall_ns) { return strftime_of(broken_down(wall_ns, false), "%Y-%m-%d %H:%M"); }
+std::string human_date(std::int64_t wall_ns) {
+  return strftime_of(broken_down(wall_time(wall_ns).seconds, false), "%Y-%m-%d %H:%M");
+}
 
 std::string iso_date(std::int64_t wall_ns) {
-  return strftime_of(broken_down(wall_ns, true), "%Y-%m-%dT%H:%M:%S") + fmt::format(".{:09}Z", wall_ns % 1'000'000'000);
+  const WallTime time = wall_time(wall_ns);
+  return strftime_of(broken_down(time.seconds, true), "%Y-%m-%dT%H:%M:%S") + fmt::format(".{:09}Z", time.ns);
 }
 
 std::string iso_second(std::int64_t wall_seconds) {
-  return strftime_of(broken_down(wall_seconds * 1'000'000'000, true), "%Y-%m-%dT%H:%M:%SZ");
+  return strftime_of(broken_down(wall_seconds, true), "%Y-%m-%dT%H:%M:%SZ");
 }
 
 std::string mode_text(bool folder, std::uint32_t mode) {
@@ -204,6 +219,7 @@ std::string join_path(std::string_view folder, std::string_view name) {
 }
 
 std::string base_name(std::string_view path) {
+  while (path.ends_with('/')) path.remove_suffix(1);
   const std::size_t slash = path.rfind('/');
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
 }
