@@ -121,12 +121,20 @@ Result<Place> Directory::place(std::string_view path, const Requester& who) {
   const Split parts = split(checked);
   PIF_ASSERT(!parts.name.empty() && parts.folder.size() + 1 + parts.name.size() == checked.size(), checked.size());
   auto in = folder(parts.folder, who);
-  if (in) return Place{std::move(*in), parts.name, checked};
-  if (in.error().code == Code::kNotDirectory) {
-    PIF_TRY_VALUE(auto fork, fork_by_path(checked, who));
-    if (fork) return std::move(*fork);
+  std::optional<Place> found;
+  if (in) found = Place{std::move(*in), parts.name, checked};
+  if (!in && in.error().code == Code::kNotDirectory) {
+    PIF_TRY_VALUE(found, fork_by_path(checked, who));
   }
-  return fail(std::move(in.error()));
+  if (!found) return fail(std::move(in.error()));
+  if (means_folder(path)) PIF_TRY(check_no_file(*found));
+  return std::move(*found);
+}
+
+Status Directory::check_no_file(const Place& at) {
+  PIF_TRY_VALUE(const auto entry, rows_.entry(at.folder->id(), at.name));
+  if (!entry || entry->type() == proto::FOLDER) return {};
+  return fail(Code::kNotDirectory, fmt::format("{} is a file, not a folder", at.path));
 }
 
 Result<Place> Directory::place_to_change(std::string_view path, const Requester& who) {

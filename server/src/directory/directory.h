@@ -54,7 +54,8 @@ class Directory {
   // The folder of this checked path ("" is the root), every step of which `who` may search. kNotFound, kNotDirectory,
   // kPermission name the step.
   [[nodiscard]] Result<FolderRef> folder(std::string_view path, const Requester& who);
-  // The folder that `path`'s last name is in, or the file whose fork it is. kInvalid for the root.
+  // The folder that `path`'s last name is in, or the file whose fork it is. kInvalid for the root; kNotDirectory: a
+  // slash ends it, and it is a file.
   [[nodiscard]] Result<Place> place(std::string_view path, const Requester& who);
   // The same for who wants to make, remove or move the name there.
   [[nodiscard]] Result<Place> place_to_change(std::string_view path, const Requester& who);
@@ -110,6 +111,8 @@ class Directory {
   // Nothing: it is no path of a fork.
   [[nodiscard]] Result<std::optional<Place>> fork_by_path(std::string_view path, const Requester& who);
   [[nodiscard]] static Status check_may_change(const Place& at, const Requester& who);
+  // Of a path that means a folder: what is there, if anything, is one.
+  [[nodiscard]] Status check_no_file(const Place& at);
 
   Rows& rows_;
   std::unordered_map<std::string, FolderRef, Hash, std::equal_to<>> folders_;  // by checked path

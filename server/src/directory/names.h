@@ -18,6 +18,8 @@ Split split(std::string_view path);
 inline std::size_t name_end(std::string_view path, std::size_t slash) {
   return std::min(path.find('/', slash + 1), path.size());
 }
+// Whether the path means a folder and nothing else: a slash ends it.
+inline bool means_folder(std::string_view path) { return path.ends_with('/'); }
 // For messages to people: the root is "/".
 inline std::string_view shown(std::string_view path) { return path.empty() ? std::string_view("/") : path; }
 

@@ -191,6 +191,9 @@ Status create(ServerContext& context, Call& call, const proto::Create& ask, prot
   PIF_TRY_VALUE(const Place at, ask.fork_of() != 0
                                     ? context.directory.fork_to_change(ask.fork_of(), ask.path(), call.who())
                                     : context.directory.place_to_change(ask.path(), call.who()));
+  if (ask.fork_of() == 0 && means_folder(ask.path()))
+    return fail(Code::kNotDirectory,
+                fmt::format("there is no folder {}, and no file's name ends with a slash", at.path));
   const bool decides = ask.inherits() != 0 && at.folder->striping != nullptr;
   if (!decides && !at.is_fork() && !ask.placed()) return create_at(context, call, at, ask, reply);
   PIF_TRY_VALUE(const proto::Create whole, decided(ask, at));

@@ -126,6 +126,8 @@ Status rename(ServerContext& context, Call& call, const proto::Rename& ask) {
   PIF_TRY_VALUE(auto moved, context.rows.entry(from.folder->id(), from.name));
   if (!moved) return fail(Code::kNotFound, fmt::format("there is no {}", from.path));
   PIF_TRY_VALUE(const auto target, context.rows.entry(to.folder->id(), to.name));
+  if (!target && moved->type() == proto::FILE_ENTRY && means_folder(ask.to()))
+    return fail(Code::kNotDirectory, fmt::format("there is no folder {}, and {} is a file", to.path, from.path));
   if (target && ask.no_replace()) return fail(Code::kExists, fmt::format("{} exists already", to.path));
   if (target && target->id() == moved->id()) return {};
   if (moved->type() == proto::FOLDER && contains(*to.folder, moved->id())) {

@@ -25,6 +25,8 @@ class NewFile {
  public:
   // Beside `target`, with permissions `mode` less the umask.
   [[nodiscard]] static Result<NewFile> create(const std::string& target, std::uint32_t mode);
+  // The same for the name that `target` ends with, in a folder that is open already.
+  [[nodiscard]] static Result<NewFile> create_in(UniqueFd folder, const std::string& target, std::uint32_t mode);
   NewFile(NewFile&&) noexcept;
   NewFile& operator=(NewFile&&) = delete;
   ~NewFile();  // removes what was not published
@@ -36,13 +38,15 @@ class NewFile {
   [[nodiscard]] Status publish(bool keep_existing);
 
  private:
-  NewFile(std::string target, UniqueFd fd, std::string temporary);
+  NewFile(UniqueFd folder, std::string target, UniqueFd fd, std::string temporary);
   Status link_beside();
-  bool link_as_target() const;
+  bool link_as(const std::string& name) const;
 
-  std::string target_;
+  UniqueFd folder_;
+  std::string target_;  // path, for messages
+  std::string name_;    // its last part, which it gets in the folder
   UniqueFd fd_;
-  std::string temporary_;  // its name now; empty: none
+  std::string temporary_;  // its name in the folder now; empty: none
 };
 
 }  // namespace pif::cli

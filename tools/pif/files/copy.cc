@@ -31,7 +31,12 @@ class Copier {
   Status copy(const std::string& from, const std::string& to) {
     PIF_TRY_VALUE(const Entry entry, client_.stat(from));
     if (from == to) return fail(Code::kInvalid, from + " cannot be copied to itself");
-    if (entry.kind == EntryKind::kFile) return copy_one(entry, from, to);
+    if (entry.kind == EntryKind::kFile) {
+      PIF_TRY(destinations_.check(from, to));
+      PIF_TRY(copy_one(entry, from, to));
+      destinations_.note(from, to);
+      return {};
+    }
     if (!options_.recursive) return fail(Code::kIsDirectory, from + " is a folder; use -r to copy all that is in it");
     if (to.starts_with(from == "/" ? from : from + "/"))
       return fail(Code::kInvalid, fmt::format("{} cannot be copied into itself, to {}", from, to));
@@ -99,6 +104,7 @@ class Copier {
   const CpOptions& options_;
   Client& client_;
   Failures failures_;
+  Destinations destinations_;                           // of files; a folder joins what is there
   std::vector<std::pair<std::string, Entry>> closing_;  // folders that get their modes in the end
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::uint64_t files_ = 0, bytes_ = 0;
@@ -110,10 +116,10 @@ Outcome copy(const Program& program, const CpOptions& options) {
     return fail(Code::kInvalid, "cp takes what to copy, and where to: pif cp /a.txt /b.txt");
   PIF_TRY_VALUE(auto operands, SourcesAndTarget::parse(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
-  PIF_TRY(operands.look_up(client, options.paths.back().back() == '/'));
+  PIF_TRY(operands.look_up(client));
   catch_interrupts();
   Copier copier(program, options, client);
-  PIF_TRY(for_each_operand(operands.sources, copier.failures(),
+  PIF_TRY(for_each_operand(without_repeats(operands.sources), copier.failures(),
                            [&](const std::string& from) { return copier.copy(from, operands.place_of(from)); }));
   return copier.report();
 }

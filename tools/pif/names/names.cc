@@ -5,12 +5,9 @@
 
 #include "command/failures.h"
 #include "command/program.h"
-#include "names/entries.h"
 #include "names/mode_change.h"
-#include "names/operand_paths.h"
+#include "names/operands.h"
 #include "names/striping.h"
-#include "pif/base/typed_path.h"
-#include "text/expand.h"
 #include "text/text.h"
 
 namespace pif::cli {
@@ -79,7 +76,9 @@ Status make_folder(Client& client, const FolderOptions& options, const std::stri
 }
 
 Outcome make_folders(const Program& program, const FolderOptions& options) {
-  PIF_TRY_VALUE(const auto paths, parse_paths(options.paths));
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
+  for (std::string& path : paths)
+    if (path.size() > 1 && path.ends_with('/')) path.pop_back();  // it becomes a folder
   NewFolder wanted;
   if (!options.mode.empty()) {
     PIF_TRY_VALUE(const ModeChange change, ModeChange::parse(options.mode));
@@ -131,15 +130,22 @@ Outcome move(const Program& program, const NamesOptions& options) {
   if (options.paths.size() < 2) return fail(Code::kInvalid, "mv takes what to move, and where to");
   PIF_TRY_VALUE(auto operands, SourcesAndTarget::parse(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
-  PIF_TRY(operands.look_up(client, false));
-  Json moved = Json::array();
-  for (const auto& path : operands.sources) {
+  PIF_TRY(operands.look_up(client));
+  Json document = {{"moved", Json::array()}};
+  Failures failures(program);
+  Destinations destinations;
+  const auto move_one = [&](const std::string& path) -> Status {
     const std::string to = operands.place_of(path);
+    PIF_TRY(destinations.check(path, to));
     PIF_TRY(client.rename(path, to, options.flag));
-    moved.push_back({{"from", path}, {"to", to}});
-  }
-  if (program.common.json) PIF_TRY(print(Json{{"moved", moved}}));
-  return ExitCode::kDone;
+    destinations.note(path, to);
+    document["moved"].push_back({{"from", path}, {"to", to}});
+    return {};
+  };
+  PIF_TRY(for_each_operand(operands.sources, failures, move_one));
+  failures.add_to(document);
+  if (program.common.json) PIF_TRY(print(document));
+  return failures.exit_code();
 }
 
 void add_folder_commands(CLI::App& app, Program& program) {

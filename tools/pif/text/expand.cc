@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "pif/base/path.h"
 #include "text/text.h"
 
 namespace pif::cli {
@@ -44,10 +45,13 @@ std::vector<std::string> names_of(std::string_view path) {
   return names;
 }
 
+bool means_folder(std::string_view path) { return path.size() > 1 && path.ends_with('/'); }
+
 // What one pattern matches.
 class Expansion {
  public:
-  Expansion(Client& client, std::string_view pattern) : client_(client), names_(names_of(pattern)) {}
+  Expansion(Client& client, std::string_view pattern)
+      : client_(client), names_(names_of(pattern)), only_folders_(means_folder(pattern)) {}
 
   Result<std::vector<std::string>> run() {
     PIF_TRY(below("/", 0));
@@ -68,7 +72,7 @@ class Expansion {
       if (!matches(name, entry.name, Dots::kHide)) return {};
       const std::string path = join_path(folder, entry.name);
       if (is_last)
-        found_.push_back(path);
+        add(entry, path);
       else if (entry.kind == EntryKind::kFolder)
         inside = below(path, at + 1);
       return inside;
@@ -77,9 +81,12 @@ class Expansion {
     return listed || !is_no_match(listed.error()) ? listed : Status{};
   }
 
+  void add(const Entry& entry, const std::string& path) {
+    if (!only_folders_ || entry.kind == EntryKind::kFolder) found_.push_back(path);
+  }
   Status add_if_there(const std::string& path) {
     const Result<Entry> entry = client_.stat(path);
-    if (entry) found_.push_back(path);
+    if (entry) add(*entry, path);
     return entry || is_no_match(entry.error()) ? Status{} : Status(fail(entry.error()));
   }
 
@@ -90,6 +97,7 @@ class Expansion {
 
   Client& client_;
   const std::vector<std::string> names_;
+  const bool only_folders_;
   std::vector<std::string> found_;
 };
 
@@ -106,14 +114,15 @@ bool matches_path(const std::string& pattern, const std::string& path) {
 }
 
 Status expand(Client& client, std::vector<std::string>& paths) {
-  if (std::none_of(paths.begin(), paths.end(), is_pattern)) return {};
   std::vector<std::string> out;
   for (std::string& path : paths) {
-    const bool is_plain = !is_pattern(path) || client.stat(path).has_value();
+    const bool is_asked = (is_pattern(path) || means_folder(path)) && check_path(path).has_value();
+    const bool is_there = is_asked && client.stat(path).has_value();
     std::vector<std::string> found;
-    if (!is_plain) {
+    if (is_asked && is_pattern(path) && !is_there) {
       PIF_TRY_VALUE(found, Expansion(client, path).run());
     }
+    if (is_there && means_folder(path)) path.pop_back();
     if (found.empty()) found.push_back(std::move(path));
     std::move(found.begin(), found.end(), std::back_inserter(out));
   }

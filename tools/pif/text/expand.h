@@ -18,7 +18,8 @@ bool matches_path(const std::string& pattern, const std::string& path);
 
 // In place of each path with a pattern come the paths that match it, in order of names. One that is the name of an
 // entry as it stands means that entry, and one that matches nothing stays as it is: whatever looks for it says that it
-// is not there.
+// is not there. A slash at the end of a path matches folders only; it goes where there is one, and stays else: whatever
+// looks for the path says that it is a file.
 [[nodiscard]] Status expand(Client& client, std::vector<std::string>& paths);
 
 // Every entry of a folder whose name begins so, page by page; does not list what comes before them.

@@ -55,7 +55,7 @@ std::string nearest(const std::string& word, const std::vector<std::string>& nam
 
 // ---- paths in the file system ----
 std::string join_path(std::string_view folder, std::string_view name);
-// Last component; "" of the root.
+// Last component, without a slash that ends it; "" of the root.
 std::string base_name(std::string_view path);
 
 }  // namespace pif::cli

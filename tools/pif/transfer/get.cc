@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -46,27 +47,19 @@ class Getter {
         files_(options.no_clobber, options.tree, tally),
         pool_(program, tally.failures()) {}
 
-  Status get(const std::string& path, const std::string& local) {
-    if (!targets_.insert(local).second) PIF_TRY(drain());  // what was got there before is replaced, or added to
+  // into: the folder that was typed, if `local` is in it or is it; empty: `local` was typed.
+  Status get(const std::string& path, const std::string& local, const std::string& into) {
     auto entry = client_.stat(path);
     if (!entry) return fail(at(path, entry.error()));
-    if (entry->kind == EntryKind::kFile && !is_alone_) return add({path, local, std::move(*entry)});
-    if (entry->kind == EntryKind::kFile) {
-      tally_.expect(entry->file_length.bytes);
-      return files_.get_one(client_, {path, local, std::move(*entry)});
+    if (entry->kind == EntryKind::kFolder) return get_tree(path, *entry, local, into);
+    PIF_TRY(destinations_.take(path, local));
+    GetJob job{path, local, std::move(*entry)};
+    if (!into.empty()) {
+      PIF_TRY_VALUE(job.tree, tree_at(into));
     }
-    if (!options_.recursive) return fail(Code::kIsDirectory, path + " is a folder; use -r to get all that is in it");
-    PIF_TRY(make_local(local, entry->mode));
-    const std::size_t above = path == "/" ? 0 : path.size();
-    const auto visit = [&](const std::string& found, const Entry& below) -> Status {
-      const std::string to = local + found.substr(above);
-      const Status got = below.kind == EntryKind::kFolder ? make_local(to, below.mode) : add({found, to, below});
-      if (!got && ends_all(got.error())) return got;
-      tally_.failures().add(got);
-      return {};
-    };
-    return walk(client_, path, tally_.failures(), visit, {},
-                [&](const std::string& found) { return options_.tree.leaves_out(found.substr(above + 1)); });
+    if (!is_alone_) return add(std::move(job));
+    tally_.expect(job.entry.file_length.bytes);
+    return files_.get_one(client_, job);
   }
 
   // Everything that was begun has ended.
@@ -77,6 +70,34 @@ class Getter {
   }
 
  private:
+  // What is in a folder whose own local folder could not be made is left out with it.
+  Status get_tree(const std::string& path, const Entry& top, const std::string& local, const std::string& into) {
+    if (!options_.recursive) return fail(Code::kIsDirectory, path + " is a folder; use -r to get all that is in it");
+    if (!destinations_.take(path, local)) PIF_TRY(drain());  // what was got there before is added to
+    PIF_TRY_VALUE(const LocalTree* const tree,
+                  tree_at(!into.empty() ? into : local.substr(0, local.size() - base_name(local).size())));
+    PIF_TRY(make_local(*tree, local, top.mode));
+    std::set<std::string> failed;
+    const std::size_t above = path == "/" ? 0 : path.size();
+    const auto visit = [&](const std::string& found, const Entry& below) -> Status {
+      const std::string to = local + found.substr(above);
+      const bool is_folder = below.kind == EntryKind::kFolder;
+      const Status got = is_folder ? make_local(*tree, to, below.mode) : add({found, to, below, tree});
+      if (!got && ends_all(got.error())) return got;
+      if (!got && is_folder) failed.insert(found);
+      tally_.failures().add(got);
+      return {};
+    };
+    return walk(client_, path, tally_.failures(), visit, {}, [&](const std::string& found) {
+      return failed.contains(found.substr(0, found.rfind('/'))) || options_.tree.leaves_out(found.substr(above + 1));
+    });
+  }
+  Result<const LocalTree*> tree_at(const std::string& root) {
+    if (const auto found = trees_.find(root); found != trees_.end()) return &found->second;
+    PIF_TRY_VALUE(LocalTree tree, LocalTree::open(root));
+    return &trees_.emplace(root, std::move(tree)).first->second;
+  }
+
   Status add(GetJob job) {
     if (!GetFiles::fits_batch(job))
       return pool_.add([this, job = std::move(job)](Client& client) { return files_.get_one(client, job); });
@@ -96,38 +117,34 @@ class Getter {
   }
 
   // A new one has the folder's mode, less the umask, when all is in it; until then its owner may write to it.
-  Status make_local(const std::string& folder, std::uint32_t mode) {
-    std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), error);
-    if (::mkdir(folder.c_str(), mode | S_IRWXU) == 0) {
-      if ((mode & S_IRWXU) != S_IRWXU) closing_.emplace_back(folder, mode);
-      return {};
-    }
-    const int why = errno;
-    if (why == EEXIST && std::filesystem::is_directory(folder, error)) return {};
-    return fail_errno(why, "cannot make the folder " + folder);
+  Status make_local(const LocalTree& tree, const std::string& folder, std::uint32_t mode) {
+    PIF_TRY_VALUE(const bool is_new, tree.make_folder(folder, mode | S_IRWXU));
+    if (is_new && (mode & S_IRWXU) != S_IRWXU) closing_.push_back({&tree, folder, mode});
+    return {};
   }
   // The deepest first: who may not search a folder cannot close what is in it.
   void close_folders() {
-    for (; !closing_.empty(); closing_.pop_back()) {
-      const auto& [folder, mode] = closing_.back();
-      struct stat about {};  // the umask has been at it
-      const mode_t kept = mode | ~static_cast<mode_t>(S_IRWXU);
-      if (::stat(folder.c_str(), &about) != 0 || ::chmod(folder.c_str(), about.st_mode & kept) != 0)
-        tally_.failures().add(fail_errno(errno, "cannot set the mode of " + folder).value());
-    }
+    for (; !closing_.empty(); closing_.pop_back())
+      tally_.failures().add(closing_.back().tree->close_folder(closing_.back().folder, closing_.back().mode));
   }
+
+  struct Closing {
+    const LocalTree* tree;
+    std::string folder;
+    std::uint32_t mode;
+  };
 
   const GetOptions& options_;
   Client& client_;
   Tally& tally_;
   const bool is_alone_;
   GetFiles files_;
-  std::set<std::string> targets_;  // of all operands
+  Destinations destinations_;               // of all operands
+  std::map<std::string, LocalTree> trees_;  // by root
   std::vector<GetJob> batch_;
   std::uint64_t batch_bytes_ = 0;
-  std::vector<std::pair<std::string, std::uint32_t>> closing_;  // folders that get this mode in the end
-  TransferPool pool_;                                           // last: its work uses the rest
+  std::vector<Closing> closing_;  // folders that get this mode in the end
+  TransferPool pool_;             // last: its work uses the rest
 };
 
 // For each path what `each` does; of several, those that fail are passed over.
@@ -191,8 +208,8 @@ Outcome get(const Program& program, const GetOptions& options) {
   Status ended;
   {
     Getter getter(program, options, client, tally, is_single);
-    for (const auto& path : paths) {
-      ended = getter.get(path, place_of(options, path, local, into));
+    for (const auto& path : without_repeats(paths)) {
+      ended = getter.get(path, place_of(options, path, local, into), into ? local : "");
       if (!ended && (is_single || ends_all(ended.error()))) break;
       tally.failures().add(std::exchange(ended, {}));
     }

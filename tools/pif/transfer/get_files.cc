@@ -36,24 +36,44 @@ bool GetFiles::fits_batch(const GetJob& job) {
   return !is_special && job.entry.file_length.bytes <= kSmallFileBytes;
 }
 
+// A link is replaced, whatever it leads to.
 bool GetFiles::is_there(Client& client, const GetJob& job) const {
+  struct stat about {};
+  if (!tree_.looks_at_existing() || ::lstat(job.local.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
   if (!is_same_file(client, tree_, job.path, job.entry, job.local)) return false;
   tally_.skipped();
   return true;
 }
 
+namespace {
+
+Result<NewFile> new_file(const GetJob& job) {
+  return job.tree != nullptr ? job.tree->new_file(job.local, job.entry.mode)
+                             : NewFile::create(job.local, job.entry.mode);
+}
+
+// Nothing: it is to be a file like any other.
+Result<UniqueFd> special_file(const GetJob& job) {
+  if (job.tree != nullptr) return job.tree->special_file(job.local);
+  struct stat about {};
+  const bool is_special = ::stat(job.local.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+  if (!is_special) return UniqueFd();
+  UniqueFd fd(::open(job.local.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd) return fail_errno(errno, "cannot write to " + job.local);
+  return fd;
+}
+
+}  // namespace
+
 // Devices and pipes are written to as they are, anything else is replaced when all of it is there.
 Status GetFiles::get_one(Client& client, const GetJob& job) const {
   if (is_there(client, job)) return {};
   std::uint64_t bytes = 0;
-  struct stat about {};
-  const bool special = ::stat(job.local.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+  PIF_TRY_VALUE(const UniqueFd special, special_file(job));
   if (special) {
-    UniqueFd fd(::open(job.local.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!fd) return fail_errno(errno, "cannot write to " + job.local);
-    PIF_TRY_VALUE(bytes, write_file(client, job.path, fd.get(), job.local, tally_.options()));
+    PIF_TRY_VALUE(bytes, write_file(client, job.path, special.get(), job.local, tally_.options()));
   } else {
-    PIF_TRY_VALUE(NewFile file, NewFile::create(job.local, job.entry.mode));
+    PIF_TRY_VALUE(NewFile file, new_file(job));
     PIF_TRY_VALUE(bytes, write_file(client, job.path, file.fd(), job.local, tally_.options()));
     PIF_TRY(file.set_modified(job.entry.modified_ns));
     PIF_TRY(file.publish(no_clobber_));
@@ -94,7 +114,7 @@ Status GetFiles::get_batch(Client& client, const std::vector<GetJob>& all) const
 }
 
 Status GetFiles::write_local(const GetJob& job, const std::string& header, std::span<const std::byte> bytes) const {
-  PIF_TRY_VALUE(NewFile file, NewFile::create(job.local, job.entry.mode));
+  PIF_TRY_VALUE(NewFile file, new_file(job));
   const std::string what = "cannot write to " + job.local;
   if (!header.empty()) PIF_TRY(write_all(file.fd(), std::as_bytes(std::span(header)), what));
   PIF_TRY(write_all(file.fd(), bytes, what));

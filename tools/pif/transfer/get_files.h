@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pif/client/client.h"
+#include "transfer/local_tree.h"
 #include "transfer/tally.h"
 #include "transfer/tree_options.h"
 
@@ -16,6 +17,8 @@ struct GetJob {
   std::string path;
   std::string local;
   Entry entry;
+  const LocalTree* tree =
+      nullptr;  // that `local` is in; null: it is as it was typed, and a device may be behind a link
 };
 
 // The header that `put --header` has kept; empty: none.

@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "command/interrupt.h"
 #include "command/program.h"
 #include "names/entries.h"
+#include "names/operand_paths.h"
 #include "names/striping.h"
 #include "pif/base/inheriting.h"
 #include "pif/base/typed_path.h"
@@ -65,11 +65,14 @@ class Putter {
   // A file, a folder or "-".
   Status put(const std::string& local, const std::string& target) {
     if (local == "-") return files_.put_one(client_, {"standard input", target, 0644, 0, {}}, 0);
-    if (!targets_.insert(target).second) PIF_TRY(drain());  // what was put there before is replaced, or added to
     struct stat about {};
     if (::stat(local.c_str(), &about) != 0) return fail_errno(errno, "cannot read " + local);
-    if (!S_ISDIR(about.st_mode)) return put_plain(local, target, about);
+    if (!S_ISDIR(about.st_mode)) {
+      PIF_TRY(destinations_.take(local, target));
+      return put_plain(local, target, about);
+    }
     if (!options_.recursive) return fail(Code::kIsDirectory, local + " is a folder; use -r to put all that is in it");
+    if (!destinations_.take(local, target)) PIF_TRY(drain());  // what was put there before is added to
     operand_ = local;
     PIF_TRY_VALUE(const bool is_new, make_target(target, about.st_mode & kModeBits));
     return put_tree({local, target, about.st_mode & kModeBits, {about.st_dev, about.st_ino}}, is_new);
@@ -214,9 +217,9 @@ class Putter {
   Tally& tally_;
   const bool is_alone_;
   PutFiles files_;
-  std::string operand_;            // the folder that is walked
-  std::set<std::string> targets_;  // of all operands
-  std::vector<Place> above_;       // the folders that lead to where the walk is
+  std::string operand_;        // the folder that is walked
+  Destinations destinations_;  // of all operands
+  std::vector<Place> above_;   // the folders that lead to where the walk is
   std::vector<PutJob> batch_;
   std::uint64_t batch_bytes_ = 0;
   std::vector<std::pair<std::string, std::uint32_t>>
@@ -229,7 +232,7 @@ Result<std::string> name_of(const std::string& local) {
   if (local == "-") return fail(Code::kInvalid, "standard input has no name; say which file it becomes");
   const std::string name = std::filesystem::path(local).lexically_normal().filename().string();
   if (!name.empty() && name != "." && name != "..") return name;
-  // "." and "x/" are named by what they are.
+  // "x/" and "/x/.." are named by what they are.
   std::error_code error;
   const auto full = std::filesystem::canonical(local, error);
   if (error) return fail(Code::kNotFound, fmt::format("cannot read {}: {}", local, error.message()));
@@ -245,11 +248,18 @@ Status check_sources(const std::vector<std::string>& sources) {
   return {};
 }
 
+// Whether the last name is "." or "..": then cp(1) takes what is in the folder, and not the folder.
+bool means_contents(std::string_view source) {
+  while (source.size() > 1 && source.ends_with('/')) source.remove_suffix(1);
+  const std::string_view name = source.substr(source.rfind('/') + 1);
+  return name == "." || name == "..";
+}
+
 // Where a local file or folder goes. into: the target is a folder. A tree that is continued is there under the target's
 // own name, unless the target has it.
 Result<std::string> place_of(Client& client, const PutOptions& options, const std::string& source,
                              const std::string& target, bool into) {
-  if (!into) return target;
+  if (!into || means_contents(source)) return target;
   PIF_TRY_VALUE(const std::string name, name_of(source));
   const std::string inside = join_path(target, name);
   std::error_code error;
@@ -276,7 +286,7 @@ Outcome put(const Program& program, const PutOptions& options) {
   Status ended;
   {
     Putter putter(program, options, client, std::move(create), tally, is_alone);
-    for (const auto& source : sources) {
+    for (const auto& source : without_repeats(sources)) {
       const auto to = place_of(client, options, source, target, into);
       ended = to ? putter.put(source, *to) : fail(to.error());
       if (!ended && (is_alone || ends_all(ended.error()))) break;

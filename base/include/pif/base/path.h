@@ -9,9 +9,9 @@
 
 namespace pif {
 
-// The path as the directory uses it: "" for the root, else "/a/b". One trailing slash is forgiven. kInvalid (kTooLarge
-// for lengths) names the rule that is broken: empty, not absolute, an empty name, '.', '..', NUL, not UTF-8. The view
-// is into `path`.
+// The path as the directory uses it: "" for the root, else "/a/b", without the one slash that may end it: whoever looks
+// the path up heeds that slash. kInvalid (kTooLarge for lengths) names the rule that is broken: empty, not absolute, an
+// empty name, '.', '..', NUL, not UTF-8. The view is into `path`.
 [[nodiscard]] Result<std::string_view> check_path(std::string_view path);
 
 // Bytes of the well-formed UTF-8 character that the text begins with; 0: it begins with none.
