@@ -1,6 +1,6 @@
-// The header of a binary bitmap, as netpbm's pbm(5) has it: "P4", width, height, with white space before each number and
-// one such character behind the last. A '#' begins a comment wherever a character may stand; it goes to the end of its
-// line, which is white space. Pure.
+// The header of a binary bitmap, as netpbm's pbm(5) has it: "P4", width, height, with white space before each number
+// and one such character behind the last. A '#' begins a comment wherever a character may stand; it goes to the end of
+// its line, which is white space. Pure.
 #pragma once
 
 #include <array>

@@ -68,7 +68,8 @@ Status LocalTree::close_folder(const std::string& path, std::uint32_t mode) cons
   const UniqueFd readable(::openat(found.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat about {};  // the umask has been at it
   const mode_t kept = mode | ~static_cast<mode_t>(S_IRWXU);
-  if (readable && ::fstat(readable.get(), &about) == 0 && ::fchmod(readable.get(), about.st_mode & kept) == 0) return {};
+  if (readable && ::fstat(readable.get(), &about) == 0 && ::fchmod(readable.get(), about.st_mode & kept) == 0)
+    return {};
   return fail_errno(errno, "cannot set the mode of " + path);
 }
 

@@ -1,5 +1,5 @@
-// A folder of the local machine that get fills. Whoever may write in it could put a symbolic link in the way, so what is
-// below it is reached by descriptors, step by step, and no step goes through a link. Any thread.
+// A folder of the local machine that get fills. Whoever may write in it could put a symbolic link in the way, so what
+// is below it is reached by descriptors, step by step, and no step goes through a link. Any thread.
 #pragma once
 
 #include <cstdint>
