@@ -209,6 +209,8 @@ def a_daemon_whose_lock_is_gone_is_stopped_and_gets_no_second_one():
         running = fs.processes()
         fs.fails(3, r"server runs \(process \d+\), and its lock .*/server/lock is gone: .*pif down", "up", fs.folder)
         check(sorted(fs.processes()) == sorted(running), "nothing was started")
+        doctor = fs.run("doctor").stdout.decode()
+        check(re.search(r"lfs0 runs \(process \d+\), and its lock .*/lfs0/lock is gone", doctor), doctor)
         stopped = fs.json("down", fs.folder)["stopped"]
         check(sorted(stopped) == ["lfs0", "lfs1", "lfs2", "lfs3", "server"], f"{stopped}")
         check(fs.processes() == [], "all have stopped")

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "daemons/daemons.h"
+#include "daemons/processes.h"
 #include "doctor/doctor.h"
 #include "pif/base/handle.h"
 #include "pif/base/version.h"
@@ -42,6 +44,13 @@ void report_down(Doctor& doctor, const cluster::Cluster& cluster, const Daemon& 
   if (!said.empty()) text += fmt::format("; its log ends: {}", said);
   if (exists(cluster.unix_path(daemon.name))) text += " (its socket was left behind: the next start replaces it)";
   doctor.wrong("daemons", text, "pif up " + cluster.folder);
+}
+
+// A process serves the daemon's folder, and somebody has removed the lock that it held.
+void report_stray(Doctor& doctor, const cluster::Cluster& cluster, const Daemon& daemon, const Stray& stray) {
+  doctor.wrong("daemons",
+               fmt::format("{} runs (process {}), and its lock {} is gone", daemon.name, stray.pid, daemon.lock()),
+               fmt::format("pif down {0}; pif up {0}", cluster.folder));
 }
 
 void check_running(Doctor& doctor, const cluster::Cluster& cluster, const Daemon& daemon, pid_t pid) {
@@ -129,10 +138,16 @@ void check_tcp(Doctor& doctor, const cluster::Cluster& cluster) {
 void check_daemons(Doctor& doctor, const cluster::Cluster& cluster, const std::string& programs) {
   const std::size_t before = doctor.findings().size();
   std::vector<std::string> running;
-  for (const Daemon& daemon : daemons_of(cluster, programs)) {
+  const std::vector<Daemon> daemons = daemons_of(cluster, programs);
+  const auto owner = owner_of(cluster);
+  const std::vector<Stray> strays = owner ? strays_of(daemons, *owner) : std::vector<Stray>();
+  for (const Daemon& daemon : daemons) {
     const auto pid = holder(daemon);
+    const auto stray = std::find_if(strays.begin(), strays.end(), [&](const auto& s) { return s.name == daemon.name; });
     if (!pid) {
       doctor.warn("daemons", pid.error().text, "run pif doctor as the file system's owner");
+    } else if (!*pid && stray != strays.end()) {
+      report_stray(doctor, cluster, daemon, *stray);
     } else if (!*pid) {
       report_down(doctor, cluster, daemon);
     } else {
