@@ -38,7 +38,9 @@ void Requests::add(BulkRequest request) {
 void Requests::start(BulkRequest request, const Link& link, net::PeerId over) {
   net::Packet packet = request.make();
   packet.envelope.set_capability(grant_.capability());
-  packet.envelope.set_credential(links_.credential());
+  if (request.id == 0) request.credential = links_.credential();
+  packet.envelope.set_credential(request.credential);
+  packet.envelope.set_id(request.id != 0 ? request.id : links_.take_id());
   if (request.attempts++ == 0) {
     const Duration patience = request.timeout > Duration::zero() ? request.timeout : links_.timeout();
     request.deadline = links_.clock().now() + patience;
@@ -174,6 +176,8 @@ Status Requests::finish(Running& running, Result<net::Packet> reply, bool& again
     not_before_ = now + kRetryPause;
     return {};
   }
+  // It may have been done: the LFS recognises it by session and id.
+  if (is_lost(error.code) && error.node.empty()) running.request.id = running.call;
   again = running.request.attempts < kAttemptsMax;
   if (again && error.code == Code::kBadCapability) return grant_.renew();
   if (again && error.code == Code::kUnavailable && error.node.empty()) {

@@ -127,6 +127,7 @@ Status Lfs::Impl::open() {
   PIF_TRY(claim_root(context.world.storage, context.world.catalogue, config.root,
                      {config.cluster, config.node, config.name, config.uuid}));
   PIF_TRY(replay_log(context.world.storage, context.world.catalogue, config.root, context.log));
+  overwriting.remember(context.log.found());
   PIF_TRY(context.numbers.load(context.world.catalogue, context.log.last_number()));
   PIF_TRY_VALUE(const std::string view, catalogue::view(context.world.catalogue));
   PIF_TRY(context.view.load(view));

@@ -109,4 +109,81 @@ TEST_CASE("an LFS that answers is not away any more, and it is not said to be by
   CHECK(!two.links.has_away());
 }
 
+namespace {
+
+// What is sent to LFS 0 of `Two`, by id and credential.
+struct Sent {
+  explicit Sent(Two& two_in) : two(two_in) {
+    two.links.set_credential("first");
+    two.links.adopt(1, "lfs0", 11, 1 << 20);
+    two.messenger.on_send = [this](net::PeerId, const net::Packet& packet) {
+      ids.push_back(packet.envelope.id());
+      credentials.push_back(packet.envelope.credential());
+    };
+  }
+  void answer(net::PeerId peer, Code code) {
+    proto::Envelope asked;
+    asked.set_id(ids.back());
+    two.messenger.deliver(peer, net::error_reply(asked, {code, "no", {}}, "lfs0"));
+    auto delivery = two.messenger.receive({});
+    REQUIRE((delivery && *delivery));
+    CHECK(two.calls.offer(**delivery));
+    REQUIRE(two.requests.step());
+    two.clock.advance(std::chrono::seconds(1));
+    REQUIRE(two.requests.step());
+  }
+  void lose(net::PeerId peer, net::PeerId next) {
+    net::Delivery closed;
+    closed.kind = net::Delivery::Kind::kClosed;
+    closed.peer = peer;
+    CHECK(!two.calls.offer(closed));
+    two.links.adopt(1, "lfs0", next, 1 << 20);
+    REQUIRE(two.requests.step());
+  }
+
+  Two& two;
+  std::vector<net::CallId> ids;
+  std::vector<std::string> credentials;
+};
+
+}  // namespace
+
+TEST_CASE("a request that was not answered is sent again as the one that it was, also once it has been refused") {
+  Two two;
+  Sent sent(two);
+  BulkRequest request = Two::ask(0);
+  request.patient = true;
+  two.requests.add(std::move(request));
+  REQUIRE(two.requests.step());
+  two.links.set_credential("second");
+  sent.lose(11, 12);
+  sent.answer(12, Code::kRetry);
+  REQUIRE(sent.ids.size() == 3);
+  CHECK(sent.ids == std::vector<net::CallId>(3, sent.ids[0]));
+  CHECK(sent.credentials == std::vector<std::string>(3, "first"));
+}
+
+TEST_CASE("a request that was refused is another one when it is sent again") {
+  Two two;
+  Sent sent(two);
+  BulkRequest request = Two::ask(0);
+  request.patient = true;
+  two.requests.add(std::move(request));
+  REQUIRE(two.requests.step());
+  two.links.set_credential("second");
+  sent.answer(11, Code::kRetry);
+  REQUIRE(sent.ids.size() == 2);
+  CHECK(sent.ids[0] != sent.ids[1]);
+  CHECK(sent.credentials == std::vector<std::string>{"first", "second"});
+}
+
+TEST_CASE("a process that shares its session numbers its requests from where it is told") {
+  Two two;
+  Sent sent(two);
+  two.links.count_from(1 << 24);
+  for (int i = 0; i < 2; ++i) two.requests.add(Two::ask(0));
+  REQUIRE(two.requests.step());
+  CHECK(sent.ids == std::vector<net::CallId>{1 << 24, (1 << 24) + 1});
+}
+
 }  // namespace pif::access

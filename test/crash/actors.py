@@ -17,7 +17,7 @@ FAST_WAYS = [["auto", "auto"], ["auto", "messages"]]
 WAYS = FAST_WAYS * 10 + [["ipc", "messages"]]
 
 # An operation that met a crash may fail like this. Anything else is a wrong answer.
-CRASH_CODES = {"unavailable", "timed-out", "retry", "cancelled", "io-error", "read-only", "old-view"}
+CRASH_CODES = {"unavailable", "timed-out", "retry", "cancelled", "io-error", "read-only", "old-view", "outcome-unknown"}
 # These only where the operation needs what an LFS lost because it died: a component being written, an open append.
 RECORD_OPERATIONS = {"put", "append", "log", "overwrite", "dump"}
 STATE_CODES = {"not-found", "stale-file", "busy", "bad-capability"}

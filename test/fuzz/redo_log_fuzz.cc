@@ -1,11 +1,13 @@
-// The redo log: replay takes whole entries from the front and stops at the first that does not hold, whatever the bytes
-// are. Logs are either raw bytes, or written by the LFS's own writer and then damaged.
+// The redo log: replay takes whole batches from the front and stops at the first that does not hold, whatever the bytes
+// are. Logs are either raw bytes, also in the place of an earlier release's, or written by the LFS's own writer and
+// then damaged.
 #include <array>
 
 #include <spdlog/spdlog.h>
 
 #include "../../lfs/src/store/catalogue.h"
 #include "../../lfs/src/store/recovery.h"
+#include "../../lfs/src/store/root.h"
 #include "fuzz.h"
 #include "pif/base/checksum.h"
 #include "pif/component/component.h"
@@ -20,9 +22,10 @@ using namespace pif::lfs;
 using fuzz::must;
 
 const std::string kRoot = "/lfs0";
-const std::string kLog = kRoot + "/log/redo.log";
+const std::string kFolder = log_folder(kRoot);
+const std::array<std::string, 2> kLogs = {kFolder + "/redo.0", kFolder + "/redo.1"};
 constexpr std::uint64_t kLogBytes = 1u << 20;
-constexpr std::size_t kFirstEntry = 8192;
+constexpr std::size_t kFirstEntry = 4096;
 
 proto::ComponentState component_of(std::uint64_t file, std::uint32_t record_length, std::uint64_t rows) {
   proto::ComponentState out;
@@ -45,7 +48,8 @@ class Root {
       must(disk->make_folder(kRoot + folder).has_value(), "folders");
   }
   void reset() {
-    must(disk->remove(kLog).has_value(), "the last log can be removed");
+    for (const std::string& path : {kLogs[0], kLogs[1], older_log_path(kRoot)})
+      must(disk->remove(path).has_value(), "the last log can be removed");
     auto rows = catalogue->write();
     must(rows.has_value(), "memory can be written");
     for (const auto& state : states_) must(catalogue::put(**rows, state).has_value(), "and has room");
@@ -69,31 +73,34 @@ class Root {
                                                         component_of(3, 10, 50)};
 };
 
-void write_raw(component::Storage& disk, std::uint64_t offset, std::string_view bytes) {
-  auto file = disk.open(kLog, component::OpenMode::kCreate);
+void write_raw(component::Storage& disk, const std::string& path, std::uint64_t offset, std::string_view bytes) {
+  auto file = disk.open(path, component::OpenMode::kCreate);
   must(file && (*file)->write(offset, std::as_bytes(std::span(bytes))), "memory can be written");
 }
 
-// As the LFS writes it.
-void write_entries(component::Storage& disk, fuzz::Input& in) {
-  RedoLog log(disk, kLog, kLogBytes);
-  must(log.open([](const LogEntry&, std::uint64_t) -> Status { return {}; }).has_value(), "a new log opens");
-  if ((in.byte() & 1) != 0) must(log.restart(in.wide() / 2).has_value(), "and starts a round");
+// As the LFS writes it. The file that it is in.
+std::string write_entries(component::Storage& disk, fuzz::Input& in) {
+  RedoLog log(disk, kFolder, kLogBytes);
+  must(log.open([](const LogEntry&, std::uint64_t) -> Result<bool> { return true; }).has_value(), "a new log opens");
+  const bool is_second = (in.byte() & 1) != 0;
+  if (is_second) must(log.checkpoint(in.wide() / 2, {{{3, 4}}, {{1, 2}}}).has_value(), "and starts a round");
   for (unsigned count = in.byte() % 8; count > 0; --count) {
     const std::uint64_t file = in.byte();
     const std::uint64_t first_chunk = (file & 0x80) != 0 ? in.wide() : in.byte();
     const std::uint32_t chunk_bytes = in.word();
     const auto data = in.text();
     log.add({FileId(file & 0x7f), first_chunk, chunk_bytes, std::as_bytes(std::span(data))}, log.last_number() + 1);
+    log.close_batch({{file, first_chunk}});
     must(log.write_batch().has_value(), "memory can be written");
     log.end_batch(true);
   }
+  return kLogs[is_second ? 0 : 1];
 }
 
-void damage(component::Storage& disk, fuzz::Input& in) {
+void damage(component::Storage& disk, const std::string& path, fuzz::Input& in) {
   for (unsigned count = in.byte() % 4; count > 0; --count) {
     const std::uint64_t offset = in.word();
-    write_raw(disk, (offset & 1) != 0 ? kFirstEntry + offset / 2 : offset / 2, in.bytes(in.byte() % 9));
+    write_raw(disk, path, (offset & 1) != 0 ? kFirstEntry + offset / 2 : offset / 2, in.bytes(in.byte() % 9));
   }
 }
 
@@ -105,20 +112,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static Root world;
   world.reset();
   if ((in.byte() & 1) == 0) {
-    write_entries(*world.disk, in);
-    damage(*world.disk, in);
+    const std::string path = write_entries(*world.disk, in);
+    damage(*world.disk, path, in);
   } else {
-    write_raw(*world.disk, (in.byte() & 1) != 0 ? kFirstEntry : 0, in.rest());
+    const unsigned where = in.byte();
+    write_raw(*world.disk, (where & 2) != 0 ? older_log_path(kRoot) : kLogs[1], (where & 1) != 0 ? kFirstEntry : 0,
+              in.rest());
   }
-  RedoLog log(*world.disk, kLog, kLogBytes);
+  RedoLog log(*world.disk, kFolder, kLogBytes);
   if (!replay_log(*world.disk, *world.catalogue, kRoot, log)) return 0;
-  RedoLog again(*world.disk, kLog, kLogBytes);
+  RedoLog again(*world.disk, kFolder, kLogBytes);
   std::size_t left = 0;
-  const auto opened = again.open([&left](const LogEntry&, std::uint64_t) -> Status {
+  const auto opened = again.open([&left](const LogEntry&, std::uint64_t) -> Result<bool> {
     ++left;
-    return {};
+    return true;
   });
   must(opened && left == 0, "what was replayed is not replayed again");
+  must(again.found().done == log.found().done, "requests that are known stay known");
   must(again.last_number() >= 2, "numbers never go back behind what components have applied");
   return 0;
 }
@@ -145,9 +155,10 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
                   none)},
       {"torn", log(2, entry(1, 0, 4000, 4000) + entry(2, 3, 4000, 4000),
                    Output().byte(1).word(201).byte(4).bytes("torn").str())},
-      {"head-lost", log(1, entry(1, 0, 4000, 4000), Output().byte(1).word(8192).byte(4).bytes("lost").str())},
+      {"head-lost", log(1, entry(1, 0, 4000, 4000), Output().byte(1).word(0).byte(4).bytes("lost").str())},
       {"rounds", Output().byte(0).byte(1).wide(99).byte(1).bytes(entry(1, 0, 4000, 100)).byte(0).str()},
       {"raw", Output().byte(1).byte(0).bytes("PRedLog1").bytes(chunk).str()},
+      {"raw-older", Output().byte(1).byte(2).bytes("PRedLog1").bytes(chunk).str()},
       {"raw-entries", Output().byte(1).byte(1).bytes("RedE").bytes(chunk).str()},
       {"empty", Output().byte(1).byte(0).str()},
   };

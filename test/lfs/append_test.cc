@@ -287,7 +287,7 @@ void check_after_failed_overwrite(std::string_view failing, bool power_loss) {
     auto bytes = pattern(1000, 1);
     REQUIRE_OK(peer.put(file, bytes));
     node.disk->set_fault([&](std::string_view call, std::string_view path) {
-      return call == failing && path.find("redo.log") != std::string_view::npos ? Code::kIo : Code::kOk;
+      return call == failing && path.find("/redo.") != std::string_view::npos ? Code::kIo : Code::kOk;
     });
     CHECK(code_of(peer.overwrite(7, 0, 1, pattern(100, 2))) == Code::kIo);
     node.disk->set_fault({});

@@ -112,9 +112,9 @@ TEST_CASE(
     "before") {
   CHECK(version_code(std::nullopt) == Code::kCorrupt);
   CHECK(version_code(kv::seal_value(kv::key_u64(kFormatBefore))) == Code::kVersion);
-  CHECK(version_code(kv::seal_value(kv::key_u64(kFormatVersion))) == Code::kOk);
-  CHECK(version_code(kv::seal_value(kv::key_u64(kParityRootFormat))) == Code::kOk);
-  CHECK(version_code(kv::seal_value(kv::key_u64(kParityRootFormat + 1))) == Code::kVersion);
+  CHECK(version_code(kv::seal_value(kv::key_u64(kFormatBefore + 1))) == Code::kOk);
+  CHECK(version_code(kv::seal_value(kv::key_u64(kRootFormat))) == Code::kOk);
+  CHECK(version_code(kv::seal_value(kv::key_u64(kRootFormat + 1))) == Code::kVersion);
   CHECK(version_code(kv::seal_value(kv::key_u64(0))) == Code::kCorrupt);
   CHECK(version_code(kv::seal_value("one")) == Code::kCorrupt);
   CHECK(version_code("rotten") == Code::kCorrupt);

@@ -121,7 +121,7 @@ TEST_CASE("a head of the redo log that failed to sync is written again when the 
   with_node([&](Peer& peer, Node& node) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(10000, 1)));
     REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
-    fail_at(node, "sync", "redo.log");
+    fail_at(node, "sync", "/redo.");
     CHECK_FALSE(peer.flush().has_value());
     node.disk->set_fault({});
     node.kill();
@@ -176,7 +176,7 @@ TEST_CASE("a lost file whose overwrites are home long since does not keep an LFS
     REQUIRE_OK(peer.put(TestFile{}, pattern(10000, 1)));
     REQUIRE_OK(peer.put(other, pattern(10000, 1)));
     REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
-    fail_at(node, "write", "redo.log");
+    fail_at(node, "write", "/redo.");
     CHECK_FALSE(peer.flush().has_value());  // home, but the log still has them
     node.disk->set_fault({});
     node.kill();

@@ -4,9 +4,9 @@
 #include "../../lfs/src/store/catalogue.h"
 #include "../../lfs/src/store/convert.h"
 #include "../../lfs/src/store/recovery.h"
-#include "../../lfs/src/store/redo_log.h"
 #include "../../lfs/src/store/root.h"
 #include "held_executor.h"
+#include "older_log.h"
 #include "pif/parity/older_rows.h"
 #include "pif/wire/convert.h"
 
@@ -384,8 +384,8 @@ TEST_CASE("overwrites of an older component that an earlier release left in the 
   const auto planting = [&](Node& node) {
     const auto state = plant(node, file, rows);
     const auto storage = component::make_memory_storage(node.disk);
-    RedoLog log(*storage, log_path(node.root()), node.log_bytes);
-    REQUIRE_OK(log.open([](const LogEntry&, std::uint64_t) { return Status(); }));
+    OlderLog log(*storage, older_log_path(node.root()));
+    log.head(1, 0);
     // Stored rows 40 to 79 are chunk 1; stored row 41 is row 27.
     const auto stored = stored_rows(file);
     REQUIRE(stored.stored(27) == 41);
@@ -394,9 +394,7 @@ TEST_CASE("overwrites of an older component that an earlier release left in the 
       chunk += stored.is_empty(row) ? std::string(100, '\0') : rows[stored.count(row)];
     rows[27] = pattern(100, 999);
     chunk.replace(100, 100, rows[27]);
-    log.add({FileId(7), 1, file.shape().chunk_bytes(), std::as_bytes(std::span(chunk))}, log.last_number() + 1000);
-    REQUIRE_OK(log.write_batch());
-    log.end_batch(true);
+    log.entry({FileId(7), 1, file.shape().chunk_bytes(), std::as_bytes(std::span(chunk))}, 1000);
   };
   with_planted(planting, [&](Peer& peer, Node& node) {
     CHECK(peer.read(7, 0, 200).value() == joined(rows));

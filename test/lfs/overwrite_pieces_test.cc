@@ -347,7 +347,7 @@ TEST_CASE("after a failed sync of the log pieces are refused until the LFS is st
   with_node([](Peer& peer, Node& node) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(1000, 1)));
     node.disk->set_fault([](std::string_view call, std::string_view path) {
-      return call == "sync" && path.find("redo.log") != std::string_view::npos ? Code::kIo : Code::kOk;
+      return call == "sync" && path.find("/redo.") != std::string_view::npos ? Code::kIo : Code::kOk;
     });
     CHECK(code_of(overwrite_pieces(peer, 7, {{0, "x"}})) == Code::kIo);
     node.disk->set_fault({});

@@ -5,6 +5,7 @@
 #include "../../lfs/src/store/recovery.h"
 #include "../../lfs/src/store/redo_log.h"
 #include "../../lfs/src/store/root.h"
+#include "older_log.h"
 #include "pif/kv/value.h"
 #include "sim/faults.h"
 
@@ -26,7 +27,7 @@ struct Start {
   Status claim() { return claim_root(*storage, *store, node.root(), {"c0ffee", node.id(), node.name(), ""}); }
   Status make() { return make_root(*storage, *store, node.root(), {"c0ffee", node.id(), node.name(), ""}); }
   Status replay() {
-    log.emplace(*storage, log_path(node.root()), node.log_bytes);
+    log.emplace(*storage, log_folder(node.root()), node.log_bytes);
     return replay_log(*storage, *store, node.root(), *log);
   }
   Status clear() { return clear_leftovers(*storage, *store, node.root(), 1000); }
@@ -151,54 +152,88 @@ TEST_CASE("whichever call fails while a root is made, that is said, and the next
   }
 }
 
-TEST_CASE(
-    "whichever call fails while a root becomes one of format 3, it is one of format 2 or 3, and is raised again") {
-  sim::World world(1);
-  Node node(world);
-  REQUIRE_OK(Start(node).make());
-  const auto raise = [](Start& start) {
-    const auto done = raise_root(*start.storage, *start.store, start.node.root());
-    start.faults->stop_failing();
-    CHECK(code_of(start.claim()) == Code::kOk);
-    return done;
-  };
-  CHECK(with_each_call_failing(node, raise) > 5);
-  CHECK(format_of_root(node) == 3);
-  CHECK(catalogue::version(*kv::open_memory(node.catalogue)).value() == 3);
+namespace {
+
+// Makes it what a release of that format left: an overwrite of the first record in redo.log, none in redo.N.
+void make_older(Node& node, unsigned format, const std::string& overwritten) {
+  const auto storage = component::make_memory_storage(node.disk);
+  const auto store = kv::open_memory(node.catalogue);
+  const auto toml = storage->open(node.root() + "/lfs.toml", component::OpenMode::kWrite).value();
+  std::string text(300, '\0');
+  text.resize(toml->read(0, std::as_writable_bytes(std::span(text))).value());
+  const std::string digit = std::to_string(format);
+  REQUIRE_OK(toml->write(text.find("format = ") + 9, std::as_bytes(std::span(digit))));
+  REQUIRE_OK(toml->sync());
+  auto transaction = store->write().value();
+  REQUIRE_OK(transaction->put(1, "format", kv::seal_value(kv::key_u64(format))));
+  REQUIRE_OK(transaction->commit());
+  for (const char* name : {"/redo.0", "/redo.1"}) REQUIRE_OK(storage->remove(log_folder(node.root()) + name));
+  OlderLog log(*storage, older_log_path(node.root()));
+  const auto number = catalogue::numbers(*store)->number();
+  log.head(3, number);
+  log.entry({FileId(7), 0, TestFile{}.shape().chunk_bytes(), std::as_bytes(std::span(overwritten))}, number + 1);
 }
 
-TEST_CASE("a root begins with format 2, and has format 3 from its first component with parity on") {
-  with_node([](Peer& peer, Node& node) {
+// All that an LFS does with its root before it serves.
+Status come_up(Start& start) {
+  PIF_TRY(start.claim());
+  PIF_TRY(start.replay());
+  return start.remove();
+}
+
+}  // namespace
+
+TEST_CASE("whichever call fails while a root of an earlier release is taken over, its log comes home once, and goes") {
+  for (const unsigned format : {2u, 3u}) {
+    with_node([&](Peer& peer, Node& node) {
+      auto bytes = pattern(500, 1);
+      REQUIRE_OK(peer.put(TestFile{}, bytes));
+      node.kill();
+      bytes.replace(0, 100, pattern(100, 2));
+      make_older(node, format, bytes);
+      CHECK(with_each_call_failing(node, come_up) > 30);
+      CHECK(format_of_root(node) == 4);
+      CHECK(catalogue::version(*kv::open_memory(node.catalogue)).value() == 4);
+      CHECK(node.disk->files(log_folder(node.root())) ==
+            std::vector<std::string>{node.root() + "/log/redo.0", node.root() + "/log/redo.1"});
+      node.start();
+      CHECK(peer.read(7, 0, 5).value() == bytes);
+      REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
+      node.crash();
+      node.start();
+      CHECK(peer.read(7, 0, 5).value() == bytes.replace(0, 100, pattern(100, 3)));
+      CHECK(node.check().value().damages.empty());
+    });
+  }
+}
+
+TEST_CASE("the format of a root is raised before its log is touched, so that no older program can read half of it") {
+  with_node([&](Peer& peer, Node& node) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
-    TestFile file{.id = 8, .nodes = {kNode, 2, 3, 4}};
-    REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
-    CHECK(format_of_root(node) == 2);
-    file.id = 9;
-    file.bevies = {2, 2};
-    REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
-    CHECK(format_of_root(node) == 3);
-    node.crash();
-    CHECK(format_of_root(node) == 3);
-    node.start();
-    CHECK(peer.read(7, 0, 5).value() == pattern(500, 1));
-    file.id = 10;
-    REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
-    CHECK(node.check().value().damages.empty());
+    node.kill();
+    make_older(node, 2, pattern(500, 2));
+    bool is_raised = false;
+    Start start(node);
+    node.disk->set_fault([&](std::string_view call, std::string_view path) {
+      is_raised = is_raised || call == "rename";  // of lfs.toml.new
+      if (path.find("/log/") != std::string_view::npos) CHECK(is_raised);
+      return Code::kOk;
+    });
+    REQUIRE_OK(come_up(start));
+    CHECK(is_raised);
+    CHECK(format_of_root(node) == 4);
   });
 }
 
-TEST_CASE("no component with parity is made in a root that cannot be raised") {
+TEST_CASE("a root is of format 4 from its beginning, and one of a newer format is refused") {
   with_node([](Peer& peer, Node& node) {
-    TestFile file{.id = 9, .nodes = {kNode, 2, 3, 4}, .bevies = {2, 2}};
-    node.disk->set_fault([](std::string_view call, std::string_view path) {
-      return call == "rename" && path.ends_with("lfs.toml.new") ? Code::kIo : Code::kOk;
-    });
-    CHECK(code_of(peer.write(file, 0, 1, pattern(100, 1))) == Code::kIo);
-    CHECK(node.disk->files(data_folder(node.root())).empty());
-    node.disk->set_fault({});
-    CHECK(format_of_root(node) == 2);
-    REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
-    CHECK(format_of_root(node) == 3);
+    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+    CHECK(format_of_root(node) == 4);
+    node.kill();
+    make_older(node, 5, pattern(500, 2));
+    const auto refused = Start(node).claim();
+    REQUIRE(code_of(refused) == Code::kVersion);
+    CHECK(refused.error().text == "/lfs0/lfs.toml has format 5, this program knows 4: use a newer one");
   });
 }
 
@@ -413,7 +448,7 @@ TEST_CASE("after its log is lost an LFS gives no number a second time") {
   with_log([](Peer&, Node& node, const std::string&) {
     Start start(node);
     REQUIRE_OK(start.replay());
-    REQUIRE_OK(start.storage->remove(log_path(node.root())));
+    for (const char* name : {"/redo.0", "/redo.1"}) REQUIRE_OK(start.storage->remove(log_folder(node.root()) + name));
     REQUIRE_OK(start.replay());
     CHECK(start.log->last_number() == 10);
     REQUIRE_OK(start.replay());  // nothing to do

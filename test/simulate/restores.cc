@@ -23,8 +23,8 @@ proto::StoredNumbers numbers_of(const sim::RootImage& image) {
 std::uint64_t number_of(const sim::RootImage& image) {
   const auto scratch = image.disk->copy();
   const auto storage = component::make_memory_storage(scratch);
-  lfs::RedoLog log(*storage, image.folder + "/log/redo.log", 64u << 20);
-  (void)log.open([](const lfs::LogEntry&, std::uint64_t) { return Status(); });
+  lfs::RedoLog log(*storage, image.folder + "/log", 64u << 20);
+  (void)log.open([](const lfs::LogEntry&, std::uint64_t) { return Result<bool>(true); });
   const auto store = kv::open_memory(image.catalogue);
   std::uint64_t number = std::max(log.last_number(), numbers_of(image).number());
   (void)lfs::catalogue::each(*store, FileId(0), [&](FileId, Result<proto::ComponentState> state) {

@@ -130,11 +130,11 @@ def keys_and_roots_that_others_could_read_or_that_are_others():
             finds(fs, "keys", "mode 0777", "chmod 0700")
         with mode(root, 0o755):
             finds(fs, "roots", "lfs0 has mode 0755", "chmod 0700")
-        with text(os.path.join(root, "lfs.toml"), "format = 2", "format = 99"):
+        with text(os.path.join(root, "lfs.toml"), "format = 4", "format = 99"):
             finds(fs, "roots", "format 99", "release")
         with text(os.path.join(root, "lfs.toml"), 'cluster = ".*"', 'cluster = "0123456789abcdef"'):
             finds(fs, "roots", "0123456789abcdef", "pif.toml")
-        with text(os.path.join(fs.folder, "pif.toml"), "format = 2", "format = 99"):
+        with text(os.path.join(fs.folder, "pif.toml"), "format = 4", "format = 99"):
             finds(fs, "folder", "format 99", "release")
         with text(os.path.join(fs.folder, "pif.toml"), "bevy = 0", "bevy = x"):
             finds(fs, "folder", "line", "repair pif.toml")

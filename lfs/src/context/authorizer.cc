@@ -22,11 +22,12 @@ Authorizer::Peer& Authorizer::peer_of(net::PeerId id) {
 Result<Requester> Authorizer::identify(net::PeerId id, const proto::Envelope& request) {
   Peer& peer = peer_of(id);
   Requester who{std::nullopt, peer.identity.via, 0};
+  const std::int64_t now = messenger_.clock().wall_seconds();
   if (peer.identity.has_uid) {
     who.uid = peer.identity.uid;  // the transport knows better than any credential
+    who.session = session_of(peer, request.credential(), now);
     return who;
   }
-  const std::int64_t now = messenger_.clock().wall_seconds();
   // Of each request, whatever came before: over ipc and plain tcp another program can take the routing id of one that
   // left.
   if (request.credential().empty()) return who;
@@ -40,6 +41,16 @@ Result<Requester> Authorizer::identify(net::PeerId id, const proto::Envelope& re
   who.uid = peer.credential->uid;
   who.session = peer.credential->session.value;
   return who;
+}
+
+// Of somebody whom the transport names. Without a credential of his that holds, nobody knows the session.
+std::uint64_t Authorizer::session_of(Peer& peer, const std::string& credential, std::int64_t now) const {
+  if (credential != peer.packed) {
+    peer.packed = credential;
+    auto held = verify_credential(keys_, credential, now);
+    peer.credential = held ? std::optional(std::move(*held)) : std::nullopt;
+  }
+  return peer.credential && peer.credential->uid == peer.identity.uid ? peer.credential->session.value : 0;
 }
 
 Result<Capability> Authorizer::verified(Peer& peer, const std::string& packed) {

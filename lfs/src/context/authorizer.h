@@ -45,6 +45,7 @@ class Authorizer {
     std::unordered_map<std::string, Capability> capabilities;
   };
   Peer& peer_of(net::PeerId peer);
+  std::uint64_t session_of(Peer& peer, const std::string& credential, std::int64_t now) const;
   [[nodiscard]] Result<Capability> verified(Peer& peer, const std::string& packed);
 
   const KeyRing keys_;

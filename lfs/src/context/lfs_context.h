@@ -37,7 +37,7 @@ struct LfsContext {
         authorizer(config.key, world.messenger, worker_identity),
         input_locks([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }),
         replies(world.messenger, config.name),
-        shared_log(std::make_shared<RedoLog>(world.storage, log_path(config.root), config.log_bytes)),
+        shared_log(std::make_shared<RedoLog>(world.storage, log_folder(config.root), config.log_bytes)),
         log(*shared_log) {
     replies.charge_to(&turns);
     for (const auto& peer : config.peers) peer_list.learn(peer);

@@ -1,40 +1,61 @@
-// Which requests were carried out already: a packet that was delayed, or sent again on another connection, may come
-// after later requests of the same client, and must not undo what they did.
+// Which requests were carried out already: one that was delayed, or sent again, may come after later requests of
+// others, and must not undo what they did. Pure: time comes in. Thread-safety: none.
+//
+// Rules: (1) a request is known for 60 s, and longer only while it is among the newest kRequestsMax. (2) A sender's
+// numbers rise; so one that is not above the newest that was forgotten of it may have been done, and nobody knows.
 #pragma once
 
 #include <cstdint>
 #include <deque>
-#include <set>
-#include <utility>
+#include <unordered_map>
+#include <unordered_set>
 
-#include "pif/base/assert.h"
+#include "pif/base/clock.h"
+#include "store/redo_requests.h"
 
 namespace pif::lfs {
 
-// The last 65,536 of all clients. Forgotten when the LFS ends: what was under way to it then is gone, too.
 class RequestDedup {
  public:
-  // A session's request number; session 0: nobody knows whose it is, so nothing is remembered.
-  struct Key {
-    std::uint64_t session = 0;
-    std::uint64_t request = 0;
-    auto operator<=>(const Key&) const = default;
+  static constexpr Duration kKeptFor = std::chrono::seconds(60);
+  static constexpr std::size_t kRequestsMax = 1u << 20;
+  // Of so many senders it is kept up to which number requests were forgotten. Then half of them, of which that was the
+  // longest time ago, are.
+  static constexpr std::size_t kSendersMax = 1u << 16;
+  // Processes that share a session begin at numbers that differ in what is above these bits: each is a sender.
+  static constexpr unsigned kSenderShift = 24;
+
+  enum class Known : std::uint8_t {
+    kNew,
+    kDone,
+    kForgotten,  // it may have been done
   };
 
-  bool knows(const Key& key) const { return key.session != 0 && done_.contains(key); }
-  void add(const Key& key) {
-    if (key.session == 0 || !done_.insert(key).second) return;
-    order_.push_back(key);
-    PIF_ASSERT(done_.size() == order_.size() && order_.size() <= kKept + 1, done_.size(), order_.size());
-    if (order_.size() <= kKept) return;
-    done_.erase(order_.front());
-    order_.pop_front();
-  }
+  Known look(const RequestKey& key) const;
+  void add(const RequestKey& key, Time now);
+  // Forgets what is older than kKeptFor.
+  void expire(Time now);
+  // All that is known, for the redo log, and back.
+  LoggedRequests snapshot() const;
+  void load(const LoggedRequests& requests, Time now);
 
  private:
-  static constexpr std::size_t kKept = 65'536;
-  std::set<Key> done_;
-  std::deque<Key> order_;
+  struct Done {
+    RequestKey key;
+    Time at;
+  };
+  struct Forgotten {
+    std::uint64_t request = 0;  // the newest
+    Time at;
+  };
+  static RequestKey sender_of(const RequestKey& key) { return {key.session, key.request >> kSenderShift}; }
+  void forget_first(Time now);
+  void raise(const RequestKey& key, Time now);
+  void drop_senders();
+
+  std::unordered_set<RequestKey, RequestKeyHash> done_;
+  std::deque<Done> order_;
+  std::unordered_map<RequestKey, Forgotten, RequestKeyHash> forgotten_;  // by sender
 };
 
 }  // namespace pif::lfs

@@ -71,14 +71,23 @@ void Overwriting::take(const Request& request, FileId file, const Asked& asked) 
   if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   auto component = check_component(request, file);
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
-  const RequestDedup::Key key{request.who.session, request.envelope().id()};
-  if (dedup_.knows(key)) return context_.replies.answer(context_.replies.defer(request), Status());
+  const RequestKey key{request.who.session, request.envelope().id()};
+  const auto done = is_done(key);
+  if (!done) return context_.replies.answer(request, fail(done.error()));
+  if (*done) return context_.replies.answer(context_.replies.defer(request), Status());
   if (auto free = context_.check_not_held(**component); !free)
     return context_.replies.answer(request, fail(std::move(free.error())));
   if (auto opened = context_.components.open_files(**component, component::OpenMode::kWrite); !opened)
     return context_.replies.answer(request, fail(std::move(opened.error())));
   enqueue(request, std::make_shared<Waiting>(Waiting{0, key, *component, QueuedChange(*component), asked,
                                                      net::Buffer::copy_of(request.packet.body.span())}));
+}
+
+Result<bool> Overwriting::is_done(const RequestKey& key) const {
+  const auto known = dedup_.look(key);
+  if (known != RequestDedup::Known::kForgotten) return known == RequestDedup::Known::kDone;
+  return fail(Code::kOutcomeUnknown,
+              "this overwrite was sent too long ago to tell whether it was done: it is not done now");
 }
 
 void Overwriting::enqueue(const Request& request, WaitingPtr waiting) {
@@ -225,9 +234,22 @@ bool Overwriting::has_room(const Batch& batch, const Waiting& waiting, const Pas
   });
 }
 
+bool Overwriting::is_answered(Batch& batch, const Waiting& waiting) const {
+  const auto done = is_done(waiting.key);
+  if (!done || *done) {
+    context_.replies.answer(waiting.token, done ? Status() : Status(fail(done.error())));
+    return true;
+  }
+  if (!batch.keys.contains(waiting.key)) return false;
+  PIF_ASSERT(!batch.images.empty() && waiting.key.session != 0, waiting.key.request);
+  batch.changes.push_back({waiting.token, waiting.key, waiting.component});
+  return true;
+}
+
 bool Overwriting::join(Batch& batch, const WaitingPtr& waiting, Passed& passed) {
   if (is_blocked(*waiting, passed.files)) return false;
   if (!context_.replies.is_waiting(waiting->token)) return true;  // who asked is gone
+  if (is_answered(batch, *waiting)) return true;
   if (!has_room(batch, *waiting, passed)) {
     passed.beyond.push_back(waiting);
     if (waiting->touched.empty()) passed.files.insert(waiting->component->file.value);
@@ -246,6 +268,7 @@ bool Overwriting::join(Batch& batch, const WaitingPtr& waiting, Passed& passed) 
   }
   if (waiting->component->stage() != Stage::kOverwriting) waiting->component->enter(Stage::kOverwriting);
   batch.changes.push_back({waiting->token, waiting->key, waiting->component});
+  if (waiting->key.session != 0) batch.keys.insert(waiting->key);
   return true;
 }
 
@@ -282,6 +305,7 @@ void Overwriting::write_batch(std::shared_ptr<Batch> batch) {
     PIF_ASSERT(!image.bytes.empty(), c.file.value);
     context_.log.add(image.make_entry(), image.number);
   }
+  context_.log.close_batch({batch->keys.begin(), batch->keys.end()});
   syncing_ = true;
   auto written = std::make_shared<Status>();
   context_.world.executor.submit([log = context_.shared_log, batch, written] { *written = log->write_batch(); },
@@ -322,7 +346,7 @@ void Overwriting::answer(const Change& change, const Status& written) {
     return context_.replies.answer(change.token, Status(fail(Code::kStaleFile, "the file was deleted meanwhile")));
   // The log has it: it will be there when the LFS has been started again. Until then nobody may see half of it.
   if (c.failure) return context_.replies.answer(change.token, Status(fail(*c.failure)));
-  dedup_.add(change.key);
+  dedup_.add(change.key, context_.now());
   context_.replies.answer(change.token, Status());
 }
 
@@ -411,9 +435,13 @@ void Overwriting::in_place_synced(const std::vector<ComponentPtr>& components, c
 
 void Overwriting::restart_log() {
   PIF_ASSERT(checkpointing_ && !syncing_);
+  dedup_.expire(context_.now());
+  PIF_ASSERT(!context_.log.failed());
   auto result = std::make_shared<Status>();
-  context_.world.executor.submit([log = context_.shared_log, result] { *result = log->restart(0); },
-                                 [this, result] { end_checkpoint(*result); });
+  auto requests = std::make_shared<const LoggedRequests>(dedup_.snapshot());
+  context_.world.executor.submit(
+      [log = context_.shared_log, result, requests] { *result = log->checkpoint(0, *requests); },
+      [this, result] { end_checkpoint(*result); });
 }
 
 void Overwriting::end_checkpoint(const Status& status) {

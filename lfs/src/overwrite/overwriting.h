@@ -10,7 +10,9 @@
 // the other has to read: what an image needs and is not in memory is read by the executor first, and the overwrite
 // joins a later batch, in front of all of its component that came later. When a batch is full, those behind join it
 // whose chunks it has already, or nearly all of them: several who write pieces that lie between one another's so log
-// each chunk once, though one of them is ahead.
+// each chunk once, though one of them is ahead. (5) A request is done once, however often it comes: the log names those
+// of each batch, and keeps them for a while when it starts over. One that comes again while the first is under way is
+// answered with it.
 #pragma once
 
 #include <deque>
@@ -34,6 +36,8 @@ class Overwriting {
   // Answers when every entry of the log is home.
   void flush(const Request& request, const proto::Flush& asked);
   bool busy() const { return syncing_ || checkpointing_; }
+  // At the start: these were done by an earlier run.
+  void remember(const LoggedRequests& requests) { dedup_.load(requests, context_.now()); }
   // Whether something can start at the next turn, unless busy.
   bool waiting() const;
 
@@ -50,7 +54,7 @@ class Overwriting {
   };
   struct Waiting {
     ReplyToken token = 0;
-    RequestDedup::Key key;
+    RequestKey key;
     ComponentPtr component;
     QueuedChange queued;
     Asked asked;
@@ -63,12 +67,13 @@ class Overwriting {
   using WaitingPtr = std::shared_ptr<Waiting>;
   struct Change {  // whom to answer when the batch is in its place
     ReplyToken token = 0;
-    RequestDedup::Key key;
+    RequestKey key;
     ComponentPtr component;
   };
   struct Batch {
     BatchImages images;
     std::vector<Change> changes;
+    std::set<RequestKey> keys;  // of these
   };
   // What stays in the queue while a batch gathers.
   struct Passed {
@@ -81,6 +86,8 @@ class Overwriting {
   // Puts it behind the others, or answers.
   void take(const Request& request, FileId file, const Asked& asked);
   void enqueue(const Request& request, WaitingPtr waiting);
+  // kOutcomeUnknown; true: it was done before.
+  [[nodiscard]] Result<bool> is_done(const RequestKey& key) const;
   // These two know nothing of the loop. With a reader that does not wait for the disk: kBusy.
   [[nodiscard]] static Result<OverwriteTarget> target_of(const Waiting& waiting, const component::Reader& reader);
   [[nodiscard]] static Result<OverwriteTarget> rows_of(const Waiting& waiting, const component::Reader& reader);
@@ -92,6 +99,8 @@ class Overwriting {
   void start_batch();
   // Takes from the queue what can begin.
   void gather(Batch& batch);
+  // Whether it came before, and is answered.
+  bool is_answered(Batch& batch, const Waiting& waiting) const;
   // Its images are made, or it is answered with an error. False: it has to stay in the queue.
   bool join(Batch& batch, const WaitingPtr& waiting, Passed& passed);
   [[nodiscard]] Result<bool> change_images(BatchImages& images, const Waiting& waiting);
@@ -112,7 +121,7 @@ class Overwriting {
   void end_checkpoint(const Status& status);
 
   LfsContext& context_;
-  RequestDedup dedup_;  // acknowledged overwrites
+  RequestDedup dedup_;
   std::deque<WaitingPtr> queue_;
   std::uint64_t queued_bytes_ = 0;
   std::map<std::uint64_t, ComponentPtr> dirty_;

@@ -36,15 +36,21 @@ Result<net::Packet> Scattering::write_pieces(const Request& request, const proto
                 fmt::format("file {}: records of variable length are written in order", name_of(component->file)));
   net::Packet reply = Replies::reply(request);
   reply.envelope.mutable_done();
-  const RequestDedup::Key key{request.who.session, request.envelope().id()};
-  if (written_.knows(key)) return reply;  // others may have written there since
+  const RequestKey key{request.who.session, request.envelope().id()};
+  const auto known = written_.look(key);
+  if (known == RequestDedup::Known::kDone) return reply;  // others may have written there since
+  if (known == RequestDedup::Known::kForgotten)
+    return fail(Code::kOutcomeUnknown,
+                fmt::format("these pieces of file {} were sent too long ago to tell whether they "
+                            "were written: they are not written now",
+                            name_of(component->file)));
   if (component->writer) PIF_TRY(writing_.finish_writer(*component));
   PIF_TRY(context_.components.open_files(*component, component::OpenMode::kWrite));
   component->scattered = true;
   PIF_ASSERT(component->stage() == Stage::kFilling && component->files->data, component->file.value);
   PIF_TRY(write_runs(*component->files->data, runs, data, !component->given_out));
   component->writeback.passed(*component->files->data, {begin, pieces.end()});
-  written_.add(key);
+  written_.add(key, context_.now());
   return reply;
 }
 

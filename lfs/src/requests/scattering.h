@@ -33,7 +33,8 @@ class Scattering {
   LfsContext& context_;
   Writing& writing_;
   Reading& reading_;
-  RequestDedup written_;  // WritePieces that were carried out
+  // WritePieces that were carried out. Of no use to a later run: what was being filled then is gone.
+  RequestDedup written_;
 };
 
 }  // namespace pif::lfs

@@ -189,10 +189,10 @@ Result<std::uint64_t> version(kv::Store& store) {
 
 Status check_version(kv::Store& store) {
   PIF_TRY_VALUE(const auto found, version(store));
-  if (found == kFormatVersion || found == kParityRootFormat) return {};
+  if (found > kFormatBefore && found <= kRootFormat) return {};
   if (found == 0) return fail(Code::kCorrupt, "the catalogue is empty, though the root is not new");
   return fail(Code::kVersion,
-              fmt::format("the catalogue has format {}, this program knows {}: {}", found, kParityRootFormat,
+              fmt::format("the catalogue has format {}, this program knows {}: {}", found, kRootFormat,
                           found == kFormatBefore ? "run `pif up`, which takes it over" : "use a newer one"));
 }
 
@@ -201,13 +201,13 @@ Status begin(kv::Store& store, const std::string& uuid) {
   numbers.set_uuid(uuid);
   PIF_TRY_VALUE(auto transaction, store.write());
   PIF_TRY(put_numbers(*transaction, numbers));
-  PIF_TRY(transaction->put(kMeta, kFormatKey, kv::seal_value(kv::key_u64(kFormatVersion))));
+  PIF_TRY(transaction->put(kMeta, kFormatKey, kv::seal_value(kv::key_u64(kRootFormat))));
   return transaction->commit();
 }
 
 Status raise(kv::Store& store) {
   PIF_TRY_VALUE(auto transaction, store.write());
-  PIF_TRY(transaction->put(kMeta, kFormatKey, kv::seal_value(kv::key_u64(kParityRootFormat))));
+  PIF_TRY(transaction->put(kMeta, kFormatKey, kv::seal_value(kv::key_u64(kRootFormat))));
   return transaction->commit();
 }
 

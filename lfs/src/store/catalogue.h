@@ -49,11 +49,11 @@ struct ScrubRecord {
 
 // The format version; 0: the catalogue is new.
 [[nodiscard]] Result<std::uint64_t> version(kv::Store& store);
-// kVersion, kCorrupt: unless it is this release's, with components with parity or without.
+// kVersion, kCorrupt: unless it is this release's, or one's that this release raises.
 [[nodiscard]] Status check_version(kv::Store& store);
 // Makes it this release's, and says who the root is.
 [[nodiscard]] Status begin(kv::Store& store, const std::string& uuid);
-// Makes it that of a root with components with parity.
+// Makes it this release's.
 [[nodiscard]] Status raise(kv::Store& store);
 
 }  // namespace pif::lfs::catalogue

@@ -137,8 +137,9 @@ Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue
                                bool verify_sums) {
   PIF_TRY(read_identity(storage, root));
   PIF_TRY(catalogue::check_version(catalogue));
-  RedoLog log(storage, log_path(root), 0);
+  RedoLog log(storage, log_folder(root), 0);
   // As a file system's checker does with its journal: what was acknowledged goes home first.
+  PIF_TRY(raise_root(storage, catalogue, root));
   PIF_TRY(replay_log(storage, catalogue, root, log));
   CheckReport report;
   std::unordered_set<std::uint64_t> known;

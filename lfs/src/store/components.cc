@@ -91,14 +91,10 @@ std::string Components::folder(FileId file) const {
   return path.substr(0, path.rfind('/'));
 }
 
-Status Components::prepare_form(const proto::ComponentShape& shape) {
+Status Components::check_form(const proto::ComponentShape& shape) {
   if (shape.layout().bevies_size() == 0) return {};
   PIF_TRY(layout_of(shape.layout()));
-  if (is_older(shape.layout())) return fail(unprotected(FileId(shape.file())));
-  if (is_raised_) return {};
-  PIF_TRY(raise_root(storage_, catalogue_, root_));
-  is_raised_ = true;
-  return {};
+  return is_older(shape.layout()) ? Status(fail(unprotected(FileId(shape.file())))) : Status();
 }
 
 Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::uint64_t epoch, Time now) {
@@ -113,7 +109,7 @@ Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::ui
   if (is_quarantined(shape.file))
     return fail(Code::kStaleFile,
                 fmt::format("file {} is in quarantine here: the server did not know it", name_of(shape.file)));
-  PIF_TRY(prepare_form(in));
+  PIF_TRY(check_form(in));
   state.set_state(kOpen);
   state.set_epoch(epoch);
   state.set_run(numbers_.run());

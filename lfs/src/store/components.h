@@ -189,8 +189,8 @@ class Components {
 
  private:
   [[nodiscard]] Result<ComponentPtr> add(proto::ComponentState state);
-  // In front of the first component with parity, which an older program must not touch. kUnsupported: an older one.
-  [[nodiscard]] Status prepare_form(const proto::ComponentShape& shape);
+  // kUnsupported: of an older component.
+  [[nodiscard]] static Status check_form(const proto::ComponentShape& shape);
   // Whether its files can be closed: the catalogue knows all that they hold, and nobody uses them at the moment.
   static bool is_spare(const Component& component);
   void evict_files(bool copies);
@@ -211,7 +211,6 @@ class Components {
   std::map<std::uint64_t, Time> unsettled_;
   std::size_t writers_ = 0;
   std::size_t copies_ = 0;  // dense ones, of components with open files
-  bool is_raised_ = false;  // the root's format, as far as this run knows
   Totals totals_;
 };
 

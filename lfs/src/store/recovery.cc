@@ -12,6 +12,7 @@
 #include "store/catalogue.h"
 #include "store/convert.h"
 #include "store/in_place.h"
+#include "store/older_log.h"
 #include "store/root.h"
 
 namespace pif::lfs {
@@ -25,12 +26,13 @@ class Replayer {
   Replayer(component::Storage& storage, kv::Store& catalogue, std::string root)
       : storage_(storage), catalogue_(catalogue), root_(std::move(root)) {}
 
-  Status replay(const LogEntry& entry, std::uint64_t number);
+  // False: it was home already.
+  Result<bool> replay(const LogEntry& entry, std::uint64_t number);
   Status finish();  // in-place data durable, then the sums of their tails
 
  private:
   Result<proto::ComponentState*> state_of(FileId file);
-  Status replay_chunks(const LogEntry& entry, std::uint64_t number);
+  Result<bool> replay_chunks(const LogEntry& entry, std::uint64_t number);
 
   component::Storage& storage_;
   kv::Store& catalogue_;
@@ -50,17 +52,19 @@ Result<proto::ComponentState*> Replayer::state_of(FileId file) {
   return at->second ? &*at->second : nullptr;
 }
 
-Status Replayer::replay(const LogEntry& entry, std::uint64_t number) {
+Result<bool> Replayer::replay(const LogEntry& entry, std::uint64_t number) {
   switch (entry.type) {
     case LogEntryType::kChunks:
     case LogEntryType::kChanges: return replay_chunks(entry, number);
+    case LogEntryType::kRequests: break;
   }
   return fail(Code::kVersion, fmt::format("redo log, entry {}: of an unknown type", number));  // RedoLog said so before
 }
 
-Status Replayer::replay_chunks(const LogEntry& entry, std::uint64_t number) {
+Result<bool> Replayer::replay_chunks(const LogEntry& entry, std::uint64_t number) {
   PIF_TRY_VALUE(auto* state, state_of(entry.file));
-  if (state == nullptr || number <= state->log_applied()) return {};
+  if (state == nullptr) return true;  // nobody asks for it any more
+  if (number <= state->log_applied()) return false;
   PIF_TRY_VALUE(const auto shape, shape_of(state->shape()));
   if (shape.chunk_bytes != entry.chunk_bytes)
     return fail(Code::kCorrupt, fmt::format("redo log, entry {}: chunks of {} bytes, file {} has {}", number,
@@ -71,7 +75,7 @@ Status Replayer::replay_chunks(const LogEntry& entry, std::uint64_t number) {
     spdlog::error("redo log, entry {}: {}", number, files.error().text);  // a damaged component; others go on
     states_[entry.file.value].reset();
     changed_.erase(entry.file.value);
-    return {};
+    return true;
   }
   if (!files) return fail(std::move(files.error()));
   auto tail = tail_of(*state);
@@ -84,7 +88,7 @@ Status Replayer::replay_chunks(const LogEntry& entry, std::uint64_t number) {
   set_tail(*state, tail);
   state->set_log_applied(number);
   changed_.emplace(entry.file.value, shape);
-  return {};
+  return true;
 }
 
 Status Replayer::finish() {
@@ -105,6 +109,12 @@ Status Replayer::finish() {
   return {};
 }
 
+// The new log has no overwrite before this is durable: an older log is always the older one.
+Status remove_older_log(component::Storage& storage, const std::string& root) {
+  PIF_TRY(storage.remove(older_log_path(root)));
+  return storage.sync_folder(log_folder(root));
+}
+
 }  // namespace
 
 Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::string& root, RedoLog& log) {
@@ -115,16 +125,18 @@ Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::
   }));
   Replayer replayer(storage, catalogue, root);
   std::uint64_t entries = 0;
-  PIF_TRY(log.open([&](const LogEntry& entry, std::uint64_t number) {
+  const auto replay = [&](const LogEntry& entry, std::uint64_t number) {
     ++entries;
     return replayer.replay(entry, number);
-  }));
+  };
+  PIF_TRY_VALUE(const auto older, replay_older_log(storage, older_log_path(root), replay));
+  PIF_TRY(log.open(replay));
   if (entries > 0) spdlog::info("{} entries of the redo log brought home", entries);
   PIF_TRY(replayer.finish());
-  PIF_ASSERT(entries == 0 || !log.empty(), entries);
   PIF_TRY_VALUE(const auto numbers, catalogue::numbers(catalogue));
-  return log.confirm(
-      std::max(applied_max, numbers.number()));  // they never go back, even behind what a lost log had given out
+  // They never go back, even behind what a lost log had given out.
+  PIF_TRY(log.confirm(std::max({applied_max, numbers.number(), older})));
+  return remove_older_log(storage, root);
 }
 
 Status clear_leftovers(component::Storage& storage, kv::Store& catalogue, const std::string& root, std::int64_t now) {

@@ -1,199 +1,138 @@
 #include "store/redo_log.h"
 
-#include <bit>
-#include <cstring>
+#include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "pif/base/assert.h"
-#include "pif/base/checksum.h"
-#include "pif/base/limits.h"
 
 namespace pif::lfs {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "what is stored is little-endian and written as it is in memory");
-
-constexpr std::uint64_t kHeadMagic = 0x31676f4c64655250;  // "PRedLog1"
-constexpr std::uint32_t kLogVersion = 1;
-constexpr std::uint64_t kHeadBytes = 4096;
-constexpr std::uint64_t kAlign = 8;
-constexpr std::uint64_t kEntryBytesMax =
-    kBodyBytesMax + 2 * kRecordLengthMax;  // a record, and the chunks it begins and ends in
-
-struct StoredHead {
-  std::uint64_t magic;
-  std::uint32_t version;
-  std::uint32_t reserved;
-  std::uint64_t round;
-  std::uint64_t number;
-  std::uint64_t hash;  // of the fields before
-};
-static_assert(sizeof(StoredHead) == 40);
-
-struct StoredEntry {
-  std::uint32_t type;  // LogEntryType
-  std::uint32_t chunk_bytes;
-  std::uint64_t number;
-  std::uint64_t file;
-  std::uint64_t first_chunk;
-  std::uint64_t bytes;  // of data
-  std::uint64_t chain;  // hash of the entry before, or of the head
-  std::uint64_t data_hash;
-  std::uint64_t hash;  // of the fields before
-};
-static_assert(sizeof(StoredEntry) == 64);
-
-template <typename T>
-std::uint64_t hash_fields(const T& stored) {
-  return hash_bytes(std::as_bytes(std::span(&stored, 1)).first(sizeof(T) - sizeof(std::uint64_t)));
-}
-
-bool is_known(std::uint32_t type) {
-  return type == static_cast<std::uint32_t>(LogEntryType::kChunks) ||
-         type == static_cast<std::uint32_t>(LogEntryType::kChanges);
-}
-std::uint64_t padding(std::uint64_t bytes) { return (kAlign - bytes % kAlign) % kAlign; }
-constexpr std::array<std::byte, kAlign> kZeros{};
+constexpr std::uint32_t kLogVersion = 2;  // 1: redo.log of earlier releases (older_log.h)
+constexpr std::array<std::byte, redo::kAlign> kZeros{};
 
 }  // namespace
 
 Status RedoLog::open(const Replay& replay) {
-  auto opened = storage_.open(path_, component::OpenMode::kWrite);
-  if (!opened && opened.error().code == Code::kNotFound) return create();
-  if (!opened) return fail(std::move(opened.error()));
-  file_ = std::move(*opened);
-  PIF_TRY_VALUE(const auto size, file_->size());
-  auto head = read_head(size);
-  // A log that was never finished being made holds nothing: entries are written only after a synced head.
-  if (!head && head.error().code == Code::kCorrupt && size <= kFirstEntry) return create();
-  if (!head) return fail(std::move(head.error()));
-  round_ = head->round;
-  last_number_ = head->number;
-  chain_ = head->hash;
-  end_ = kFirstEntry;
-  return replay_entries(size, replay);
+  PIF_TRY_VALUE(const bool is_new, open_files());
+  if (is_new) return create();
+  PIF_TRY_VALUE(const auto head, find_head());
+  round_ = head.round;
+  return replay_batches(head, replay);
+}
+
+// True: the log was never finished being made. Entries are written only behind a synced head.
+Result<bool> RedoLog::open_files() {
+  bool is_new = true;
+  for (std::uint64_t i = 0; i < files_.size(); ++i) {
+    PIF_TRY_VALUE(files_[i], storage_.open(path(i), component::OpenMode::kCreate));
+    PIF_TRY_VALUE(const auto size, files_[i]->size());
+    PIF_TRY_VALUE(const auto head, redo::read_head(*files_[i], path(i), 0, kLogVersion));
+    is_new = is_new && !head && size <= kFirstEntry;
+  }
+  return is_new;
 }
 
 Status RedoLog::create() {
-  PIF_TRY_VALUE(file_, storage_.open(path_, component::OpenMode::kCreate));
-  PIF_TRY(file_->resize(kFirstEntry));
-  PIF_TRY(write_head(1, 0));
-  return sync_folder();
+  for (const auto& file : files_) PIF_TRY(file->resize(kFirstEntry));
+  return confirm(0);
 }
 
-Status RedoLog::sync_folder() { return storage_.sync_folder(path_.substr(0, path_.rfind('/'))); }
-
-Result<RedoLog::Head> RedoLog::read_head(std::uint64_t size) {
-  Head best;
-  for (std::uint64_t slot = 0; slot < 2 && (slot + 1) * kHeadBytes <= size; ++slot) {
-    StoredHead stored{};
-    PIF_TRY_VALUE(const auto got, file_->read(slot * kHeadBytes, std::as_writable_bytes(std::span(&stored, 1))));
-    if (got != sizeof stored || stored.magic != kHeadMagic || stored.hash != hash_fields(stored)) continue;
-    if (stored.version > kLogVersion)
-      return fail(Code::kVersion,
-                  fmt::format("{} has format {}, this program knows {}", path_, stored.version, kLogVersion));
-    if (stored.round > best.round) best = {stored.round, stored.number, stored.hash};
+Result<redo::StoredHead> RedoLog::find_head() {
+  redo::StoredHead best{};
+  for (std::uint64_t i = 0; i < files_.size(); ++i) {
+    PIF_TRY_VALUE(const auto head, redo::read_head(*files_[i], path(i), 0, kLogVersion));
+    if (head && head->round % 2 == i && head->round > best.round) best = *head;
   }
-  if (best.round == 0)
-    return fail(Code::kCorrupt,
-                fmt::format("{} has no whole head: overwrites that were acknowledged may be missing", path_));
-  return best;
+  if (best.round > 0) return best;
+  return fail(Code::kCorrupt, fmt::format("neither {} nor {} has a whole head: overwrites that were acknowledged may "
+                                          "be missing",
+                                          path(0), path(1)));
 }
 
-Status RedoLog::write_head(std::uint64_t round, std::uint64_t number) {
-  PIF_ASSERT(round > 0 && (round == round_ || round == round_ + 1), round, round_);
-  PIF_ASSERT(number >= last_number_, number, last_number_);
-  StoredHead stored{kHeadMagic, kLogVersion, 0, round, number, 0};
-  stored.hash = hash_fields(stored);
-  // Rounds alternate between the two heads, so that one is always whole.
-  PIF_TRY(file_->write(round % 2 * kHeadBytes, std::as_bytes(std::span(&stored, 1))));
-  if (auto synced = file_->sync(); !synced) {
-    failed_ = true;
-    return synced;
+void RedoLog::become(const redo::Reader& reader) {
+  PIF_ASSERT(reader.end() >= end_ && reader.number() >= last_number_, reader.end(), reader.number());
+  end_ = reader.end();
+  last_number_ = reader.number();
+  chain_ = reader.chain();
+}
+
+Status RedoLog::replay_batches(const redo::StoredHead& head, const Replay& replay) {
+  PIF_TRY_VALUE(const auto size, file(round_).size());
+  redo::Reader reader(file(round_), path(round_), size, kFirstEntry, head);
+  PIF_ASSERT(begin_ == kFirstEntry && end_ == kFirstEntry && last_number_ == 0, begin_, last_number_);  // opened once
+  become(reader);
+  std::vector<redo::Reader::Entry> batch;
+  LoggedRequests last;
+  bool is_last_sure = true;
+  for (;;) {
+    PIF_TRY_VALUE(auto entry, reader.next());
+    if (!entry) break;
+    if (entry->type() != LogEntryType::kRequests) {
+      batch.push_back(std::move(*entry));
+      continue;
+    }
+    found_.append(std::exchange(last, {}));  // a batch that others follow was synced
+    PIF_TRY_VALUE(last, decode_requests(entry->data));
+    is_last_sure = true;
+    for (const auto& one : batch) {
+      PIF_TRY_VALUE(const bool was_needed, replay(one.view(), one.stored.number));
+      is_last_sure = is_last_sure && was_needed;
+    }
+    if (batch.empty() && end_ == kFirstEntry) begin_ = reader.end();
+    batch.clear();
+    become(reader);
   }
-  round_ = round;
-  last_number_ = number;
-  chain_ = stored.hash;
-  end_ = kFirstEntry;
+  if (!is_last_sure) last.forgotten = std::exchange(last.done, {});
+  found_.append(last);
   return {};
 }
 
-Status RedoLog::replay_entries(std::uint64_t size, const Replay& replay) {
-  for (;;) {
-    PIF_TRY_VALUE(const bool valid, replay_one(size, replay));
-    if (!valid) return {};
-  }
-}
-
-// Not the end of the log, which is where no entry follows: entries that were acknowledged may be behind it.
-Status RedoLog::cut_short(std::uint64_t at, std::uint64_t size) const {
-  return fail(Code::kIo, fmt::format("{} has {} bytes, but those from {} on cannot be read", path_, size, at));
-}
-
-Result<bool> RedoLog::replay_one(std::uint64_t size, const Replay& replay) {
-  StoredEntry stored{};
-  if (end_ + sizeof stored > size) return false;
-  PIF_TRY_VALUE(const auto got, file_->read(end_, std::as_writable_bytes(std::span(&stored, 1))));
-  if (got != sizeof stored) return fail(cut_short(end_, size).error());
-  if (stored.hash != hash_fields(stored)) return false;
-  if (stored.chain != chain_ || stored.number <= last_number_) return false;
-  if (stored.bytes > kEntryBytesMax || end_ + sizeof stored + stored.bytes > size) return false;
-  std::vector<std::byte> data(stored.bytes);
-  PIF_TRY_VALUE(const auto got_data, file_->read(end_ + sizeof stored, std::span(data)));
-  if (got_data != data.size()) return fail(cut_short(end_, size).error());
-  if (hash_bytes(data) != stored.data_hash) return false;
-  if (!is_known(stored.type))
-    return fail(Code::kVersion,
-                fmt::format("{} has an entry of type {:08x} at byte {}, which this program does not know: "
-                            "start the one that wrote it",
-                            path_, stored.type, end_.load()));
-  const auto type = static_cast<LogEntryType>(stored.type);
-  PIF_TRY(replay({FileId(stored.file), stored.first_chunk, stored.chunk_bytes, data, type}, stored.number));
-  end_ += sizeof stored + stored.bytes + padding(stored.bytes);
-  last_number_ = stored.number;
-  PIF_ASSERT(end_ % kAlign == 0, end_.load());
-  chain_ = stored.hash;
-  return true;
+void RedoLog::push(const LogEntry& entry, std::uint64_t number) {
+  PIF_ASSERT(!batch_.is_closed, number);
+  if (batch_.pieces.empty()) batch_.chain = chain_;
+  const auto& header = batch_.headers.emplace_back(redo::make_entry(entry, number, batch_.chain));
+  batch_.pieces.push_back({reinterpret_cast<const std::byte*>(&header), sizeof header});
+  batch_.pieces.push_back({entry.data.data(), entry.data.size()});
+  const auto pad = redo::padding(entry.data.size());
+  if (pad > 0) batch_.pieces.push_back({kZeros.data(), pad});
+  batch_.bytes += sizeof header + entry.data.size() + pad;
+  batch_.chain = header.hash;
+  batch_.number = number;
 }
 
 void RedoLog::add(const LogEntry& entry, std::uint64_t number) {
   PIF_ASSERT(number > std::max(last_number_, batch_.number), number, last_number_, batch_.number);
-  PIF_ASSERT(entry.data.size() <= kEntryBytesMax, entry.data.size());
-  if (batch_.pieces.empty()) batch_.chain = chain_;
-  StoredEntry stored{static_cast<std::uint32_t>(entry.type),
-                     entry.chunk_bytes,
-                     number,
-                     entry.file.value,
-                     entry.first_chunk,
-                     entry.data.size(),
-                     batch_.chain,
-                     hash_bytes(entry.data),
-                     0};
-  stored.hash = hash_fields(stored);
-  auto& header = batch_.headers.emplace_back();
-  std::memcpy(header.data(), &stored, sizeof stored);
-  batch_.pieces.push_back({header.data(), header.size()});
-  batch_.pieces.push_back({entry.data.data(), entry.data.size()});
-  const auto pad = padding(entry.data.size());
-  if (pad > 0) batch_.pieces.push_back({kZeros.data(), pad});
-  batch_.bytes += sizeof stored + entry.data.size() + pad;
-  batch_.chain = stored.hash;
-  batch_.number = number;
+  PIF_ASSERT(entry.type != LogEntryType::kRequests, number);
+  push(entry, number);
+}
+
+void RedoLog::close_batch(std::vector<RequestKey> done) {
+  PIF_ASSERT(batch_.number > last_number_, batch_.number, last_number_);
+  batch_.requests = encode_requests({{}, std::move(done)});
+  push({.data = batch_.requests, .type = LogEntryType::kRequests}, batch_.number);
+  batch_.is_closed = true;
+}
+
+Status RedoLog::sync(component::File& file) {
+  PIF_ASSERT(!failed_);  // a failed sync is never retried
+  auto synced = file.sync();
+  if (!synced) failed_ = true;
+  return synced;
 }
 
 Status RedoLog::write_batch() {
-  PIF_ASSERT(file_ && batch_.bytes > 0 && batch_.bytes % kAlign == 0, batch_.bytes);
-  PIF_ASSERT(end_ >= kFirstEntry && end_ % kAlign == 0, end_.load());
+  PIF_ASSERT(batch_.is_closed && batch_.bytes % redo::kAlign == 0, batch_.bytes);
+  PIF_ASSERT(round_ > 0 && end_ >= begin_ && end_ % redo::kAlign == 0, round_, begin_, end_.load());
   if (failed_)
-    return fail(Code::kIo, fmt::format("{} failed to sync: overwrites stop until the LFS is started again", path_));
-  PIF_TRY(file_->write(end_, batch_.pieces));
-  if (auto synced = file_->sync(); !synced) {
-    failed_ = true;
+    return fail(Code::kIo,
+                fmt::format("{} failed to sync: overwrites stop until the LFS is started again", path(round_)));
+  PIF_TRY(file(round_).write(end_, batch_.pieces));
+  if (auto synced = sync(file(round_)); !synced)
     return fail(synced.error().code,
                 fmt::format("{}: overwrites stop until the LFS is started again", synced.error().text));
-  }
   return {};
 }
 
@@ -202,7 +141,7 @@ void RedoLog::end_batch(bool ok) {
   if (ok) {
     end_ += batch_.bytes;
     written_ += batch_.bytes;
-    PIF_ASSERT(end_ % kAlign == 0, end_.load());
+    PIF_ASSERT(end_ % redo::kAlign == 0, end_.load());
     chain_ = batch_.chain;
   }
   last_number_ = std::max(last_number_, batch_.number);
@@ -210,11 +149,35 @@ void RedoLog::end_batch(bool ok) {
 }
 
 Status RedoLog::confirm(std::uint64_t number) {
-  // Written anew even if it stays the same: one that failed to sync is in memory only, and nothing else would write it.
-  PIF_TRY(empty() && last_number_ >= number ? write_head(round_, last_number_) : restart(number));
-  return sync_folder();
+  PIF_TRY(checkpoint(number, found_));
+  return storage_.sync_folder(folder_);
 }
 
-Status RedoLog::restart(std::uint64_t number) { return write_head(round_ + 1, std::max(number, last_number_)); }
+Status RedoLog::checkpoint(std::uint64_t number, const LoggedRequests& requests) {
+  PIF_ASSERT(batch_.pieces.empty(), batch_.bytes);
+  const std::uint64_t round = round_ + 1;
+  const auto head = redo::make_head(kLogVersion, round, std::max(number, last_number_));
+  PIF_ASSERT(round_ == 0 || &this->file(round) != &this->file(round_), round);
+  component::File& file = this->file(round);
+  std::uint64_t end = kFirstEntry, chain = head.hash;
+  if (!requests.done.empty() || !requests.forgotten.empty()) {
+    const auto data = encode_requests(requests);
+    const auto entry = redo::make_entry({.data = data, .type = LogEntryType::kRequests}, head.number, chain);
+    const std::array<component::ConstPiece, 2> pieces = {
+        {{reinterpret_cast<const std::byte*>(&entry), sizeof entry}, {data.data(), data.size()}}};
+    PIF_ASSERT(data.size() % redo::kAlign == 0, data.size());
+    PIF_TRY(file.write(end, pieces));
+    PIF_TRY(sync(file));
+    end += sizeof entry + data.size();
+    chain = entry.hash;
+  }
+  PIF_TRY(file.write(0, std::as_bytes(std::span(&head, 1))));
+  PIF_TRY(sync(file));
+  round_ = round;
+  begin_ = end_ = end;
+  last_number_ = head.number;
+  chain_ = chain;
+  return {};
+}
 
 }  // namespace pif::lfs

@@ -52,13 +52,12 @@ Result<std::string> read_text(component::Storage& storage, const std::string& pa
   return text;
 }
 
-Status write_identity(component::Storage& storage, const std::string& root, const RootIdentity& ours,
-                      std::uint32_t format = kFormatVersion) {
+Status write_identity(component::Storage& storage, const std::string& root, const RootIdentity& ours) {
   const auto path = identity_path(root);
   const auto text = fmt::format(
       "# A local file system of PIF. Everything else under this folder belongs to it.\n"
       "format = {}\ncluster = \"{}\"\nnode = {}\nname = \"{}\"\nuuid = \"{}\"\n",
-      format, ours.cluster, ours.node, ours.name, ours.uuid);
+      kRootFormat, ours.cluster, ours.node, ours.name, ours.uuid);
   {
     PIF_TRY_VALUE(auto file, storage.open(path + ".new", component::OpenMode::kCreate));
     PIF_TRY(file->resize(0));
@@ -99,12 +98,12 @@ Result<Found> read_any(component::Storage& storage, const std::string& root) {
     begin = end + 1;
     if (line.empty() || line.front() == '#') continue;
     // A newer format may have lines that this program does not know: its version counts first.
-    if (!parse_line(line, out.identity, out.format) && out.format <= kParityRootFormat)
+    if (!parse_line(line, out.identity, out.format) && out.format <= kRootFormat)
       return fail(Code::kInvalid, fmt::format("{}, line {}: cannot read \"{}\"", path, number + 1, line));
   }
-  if (out.format > kParityRootFormat)
-    return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}: use a newer one", path,
-                                            out.format, kParityRootFormat));
+  if (out.format > kRootFormat)
+    return fail(Code::kVersion,
+                fmt::format("{} has format {}, this program knows {}: use a newer one", path, out.format, kRootFormat));
   if (out.format == 0 || out.identity.cluster.empty() || out.identity.node == 0)
     return fail(Code::kInvalid, fmt::format("{} lacks format, cluster or node", path));
   return out;
@@ -121,7 +120,7 @@ Status check_ours(const std::string& root, const RootIdentity& found, const Root
 }
 
 Status make_folders(component::Storage& storage, const std::string& root) {
-  for (const auto& folder : {data_folder(root), scratch_folder(root), root + "/log"})
+  for (const auto& folder : {data_folder(root), scratch_folder(root), log_folder(root)})
     PIF_TRY(storage.make_folder(folder));
   PIF_TRY(storage.sync_folder(data_folder(root)));  // a folder in it may have been made just before the power failed
   return storage.sync_folder(root);
@@ -151,7 +150,7 @@ Result<RootIdentity> read_identity(component::Storage& storage, const std::strin
   PIF_TRY_VALUE(auto found, read_any(storage, root));
   if (found.format > kFormatBefore) return std::move(found.identity);
   return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}: run `pif up`, which takes it over",
-                                          identity_path(root), found.format, kFormatVersion));
+                                          identity_path(root), found.format, kRootFormat));
 }
 
 Status make_root(component::Storage& storage, kv::Store& catalogue, const std::string& root, const RootIdentity& ours) {
@@ -195,14 +194,15 @@ Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::
     return fail(Code::kCorrupt,
                 fmt::format("the catalogue of {} belongs to the root {}, not to {}: restore the right one", root,
                             numbers.uuid(), found->uuid));
+  PIF_TRY(raise_root(storage, catalogue, root));
   return make_folders(storage, root);
 }
 
 Status raise_root(component::Storage& storage, kv::Store& catalogue, const std::string& root) {
   PIF_TRY_VALUE(const auto found, read_any(storage, root));
-  if (found.format < kParityRootFormat) PIF_TRY(write_identity(storage, root, found.identity, kParityRootFormat));
+  if (found.format < kRootFormat) PIF_TRY(write_identity(storage, root, found.identity));
   PIF_TRY_VALUE(const auto version, catalogue::version(catalogue));
-  return version < kParityRootFormat ? catalogue::raise(catalogue) : Status();
+  return version < kRootFormat ? catalogue::raise(catalogue) : Status();
 }
 
 Status each_data_file(component::Storage& storage, const std::string& root,

@@ -18,14 +18,15 @@ namespace pif::lfs {
 [[nodiscard]] Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
                                 const RootIdentity& ours);
 
-// Older programs refuse the root from now on, for it has components with parity: format 3 in lfs.toml, then in the
-// catalogue, durable. Nothing happens to one that is so far. May be interrupted and done again.
+// A root of an earlier release becomes one of this: its format is raised in lfs.toml, then in the catalogue, durably.
+// Older programs refuse it from then on. Nothing happens to one that is so far. May be interrupted and done again.
 [[nodiscard]] Status raise_root(component::Storage& storage, kv::Store& catalogue, const std::string& root);
 
 inline std::string data_folder(const std::string& root) { return root + "/data"; }
 inline std::string scratch_folder(const std::string& root) { return root + "/scratch"; }
 inline std::string programs_folder(const std::string& root) { return root + "/programs"; }
-inline std::string log_path(const std::string& root) { return root + "/log/redo.log"; }
+inline std::string log_folder(const std::string& root) { return root + "/log"; }
+inline std::string older_log_path(const std::string& root) { return root + "/log/redo.log"; }
 
 // Every file under data/: visit(folder's path, file's name).
 [[nodiscard]] Status each_data_file(

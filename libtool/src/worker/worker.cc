@@ -1,11 +1,14 @@
 #include "pif/tool/worker.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "pif/base/checksum.h"
 #include "pif/base/limits.h"
 #include "pif/machine/limits.h"
 #include "pif/tool/threads.h"
@@ -18,6 +21,14 @@ namespace {
 using std::chrono::seconds;
 
 constexpr Duration kLocalTimeout = seconds(30);  // of the worker's requests to its LFS
+
+// All workers of a job, and of others, share their controller's session: each counts its requests from elsewhere, as
+// docs/PROTOCOL.md "Requests that are sent again" wants it.
+net::CallId first_request(std::uint64_t job, std::uint32_t rank) {
+  constexpr unsigned kCountBits = 24;
+  const std::array<std::uint64_t, 2> sender = {job, rank};
+  return (hash_bytes(std::as_bytes(std::span(sender))) >> kCountBits | 1) << kCountBits;
+}
 
 }  // namespace
 
@@ -52,6 +63,7 @@ Status Worker::Impl::start() {
                 node_name);
   }
   links.set_credential(description.credential());
+  links.count_from(first_request(job_id, rank));
   links.adopt(description.nodes(static_cast<int>(rank)).id(), node_name, lfs, kBulkBytes);
   inputs.resize(static_cast<std::size_t>(description.inputs_size()));
   outputs.resize(static_cast<std::size_t>(description.outputs_size()));

@@ -38,7 +38,7 @@ KnownFolder known_in_root(const cluster::LfsEntry& lfs) {
   return {{"lfs.toml.new", "lock", "used-by", lfs.name + ".log"},
           {{"catalogue", kStore},
            {"data", {{}, {{"[0-9a-f][0-9a-f]", components}}, {}}},
-           {"log", {{"redo.log"}, {}, {}}},
+           {"log", {{"redo.0", "redo.1", "redo.log"}, {}, {}}},
            {"scratch", {}}},
           "lfs.toml"};
 }

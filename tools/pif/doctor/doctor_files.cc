@@ -56,10 +56,9 @@ void check_identity(Doctor& doctor, const cluster::Cluster& cluster, const clust
   if (::access(path.c_str(), R_OK) != 0) return;  // not made yet, or not ours to read
   auto identity = identity_of(path);
   const auto format = parse_number(identity["format"], path);
-  if (format && *format > kParityRootFormat)
+  if (format && *format > kRootFormat)
     return doctor.wrong(
-        "roots",
-        fmt::format("{} has format {}; this program knows formats up to {}", lfs.root, *format, kParityRootFormat),
+        "roots", fmt::format("{} has format {}; this program knows formats up to {}", lfs.root, *format, kRootFormat),
         "install the release that wrote it, or a newer one");
   if (!lfs.uuid.empty() && identity["uuid"] != lfs.uuid)
     return doctor.wrong("roots",

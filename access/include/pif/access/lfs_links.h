@@ -70,6 +70,9 @@ class LfsLinks {
 
   // Who asks: packed Credential, in the envelope of every request.
   void set_credential(std::string packed) { credential_ = std::move(packed); }
+  // Requests bear ids from here on, for a process that shares its session with others. Else they are numbered by Calls.
+  void count_from(net::CallId first) { next_id_ = first; }
+  net::CallId take_id() { return next_id_ == 0 ? 0 : next_id_++; }
   const std::string& credential() const { return credential_; }
   // LFSs of other file systems are refused (kInvalid), as is another LFS than the one that was asked for: a Unix socket
   // may be another's, then tcp is tried. Empty: any.
@@ -173,6 +176,7 @@ class LfsLinks {
   FindAgain find_again_;
   std::function<bool()> renew_credential_;
   std::string credential_;
+  net::CallId next_id_ = 0;  // 0: Calls gives one
   std::string cluster_;
   std::unordered_map<std::uint32_t, Link> links_;       // by NodeId
   std::unordered_map<std::uint32_t, Link> bulk_links_;  // the same, only where links_ has small packets

@@ -36,7 +36,9 @@ struct BulkRequest {
   bool in_order = false;                // always over the same connection, so that LFSs see their order
   bool patient = false;                 // asked again when the LFS says kRetry, for as long as `timeout`
   unsigned attempts = 0;
-  Time deadline{};  // of all attempts; set at the first
+  net::CallId id = 0;      // not 0: it was sent so, in this session, without an answer, and is so again
+  std::string credential;  // that it was sent with
+  Time deadline{};         // of all attempts; set at the first
 };
 
 class Requests {

@@ -22,7 +22,7 @@ inline constexpr std::size_t kUnixPacketBytesMax = 128u << 10;               // 
 inline constexpr std::uint32_t kProtocolVersion = 1;
 inline constexpr std::uint32_t kFormatVersion = 2;            // of pif.toml, an LFS root and the server's directory
 inline constexpr std::uint32_t kFormatBefore = 1;             // taken over once, by the first `pif up`
-inline constexpr std::uint32_t kParityRootFormat = 3;         // of an LFS root since it has had components with parity
+inline constexpr std::uint32_t kRootFormat = 4;               // of an LFS root; one of 2 or 3 is raised at its start
 inline constexpr std::size_t kAttributeBytesMax = 64u << 10;  // all attributes of one file together
 
 }  // namespace pif

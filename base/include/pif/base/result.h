@@ -41,7 +41,8 @@ namespace pif {
   X(kStaleNode, 24, "stale-node")        /* an LFS that has lost changes: it serves nothing until a person decides */ \
   X(kStaleServer, 25, "stale-server")    /* the directory is older than an LFS, or not its own */                     \
   X(kStaleData, 26, "stale-data") /* rows of the file may be old or gone; ask for it all the same with --stale */     \
-  X(kOldView, 27, "old-view")     /* who takes part has changed since; the library looks, and asks again */
+  X(kOldView, 27, "old-view")     /* who takes part has changed since; the library looks, and asks again */           \
+  X(kOutcomeUnknown, 28, "outcome-unknown") /* asked again too late to tell whether it was done; it is not done now */
 
 enum class Code : std::uint16_t {
   kOk = 0,

@@ -50,7 +50,8 @@ enum pif_code {
   PIF_E_STALE_NODE = 24,
   PIF_E_STALE_SERVER = 25,
   PIF_E_STALE_DATA = 26,
-  PIF_E_OLD_VIEW = 27
+  PIF_E_OLD_VIEW = 27,
+  PIF_E_OUTCOME_UNKNOWN = 28
 };
 
 typedef struct pif_connection pif_connection;
