@@ -21,6 +21,28 @@ enum { kFilesMax = 4096, kProcessesMax = 4096, kBesideMax = 1024 };
 /* Whose programs and libraries every worker may run. */
 static const char* const kSystemFolders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"};
 
+/* Files and folders that programs and libraries read, whatever they are. Of /etc these alone: much else there is secret
+ * (shadow, ssl/private, ssh, sudoers), and readable to root even without root's powers, because root owns it. */
+static const char* const kReadable[] = {
+    /* the loader and the C library: libraries, users, hosts and services, time and language */
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/nsswitch.conf",
+    "/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/host.conf", "/etc/resolv.conf", "/etc/gai.conf",
+    "/etc/networks", "/etc/services", "/etc/protocols", "/etc/rpc", "/etc/ethertypes", "/etc/localtime",
+    "/etc/timezone", "/etc/locale.conf", "/etc/locale.alias", "/etc/default/locale",
+    /* which system it is */
+    "/etc/os-release", "/etc/debian_version", "/etc/redhat-release", "/etc/alternatives",
+    /* certificates and what OpenSSL does by default, but no private keys */
+    "/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/pki/tls/certs",
+    "/etc/pki/tls/cert.pem", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust/extracted", "/etc/crypto-policies",
+    "/etc/gcrypt",
+    /* languages and libraries */
+    "/etc/python3", "/etc/python3.9", "/etc/python3.10", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13",
+    "/etc/python3.14", "/etc/perl", "/etc/R", "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk",
+    "/etc/java-25-openjdk", "/etc/java", "/etc/fonts", "/etc/OpenCL", "/etc/glvnd", "/etc/mime.types", "/etc/magic",
+    "/etc/terminfo", "/etc/inputrc", "/etc/shells",
+    /* the kernel: this process and the machine's cores and memory */
+    "/proc", "/sys/devices/system", "/sys/fs/cgroup", "/dev/urandom", "/dev/random", "/dev/zero"};
+
 static int failed(const char** what, const char* text) {
   *what = text;
   return -1;
@@ -135,15 +157,13 @@ static int allow_program(int rules, const char* path, int program) {
 }
 
 static int allow_system(int rules, int version) {
-  static const char* const readable[] = {
-      "/etc", "/proc", "/sys/devices/system", "/sys/fs/cgroup", "/dev/urandom", "/dev/random", "/dev/zero"};
   const uint64_t writing = kReadFile | kWriteFile | (version >= 3 ? (uint64_t)kTruncate : 0);
   for (size_t i = 0; i < sizeof kSystemFolders / sizeof *kSystemFolders; ++i)
     if (allow(rules, kSystemFolders[i], kRunAll) != 0) return -1;
-  for (size_t i = 0; i < sizeof readable / sizeof *readable; ++i) {
+  for (size_t i = 0; i < sizeof kReadable / sizeof *kReadable; ++i) {
     struct stat is;
-    if (stat(readable[i], &is) != 0) continue;
-    if (allow(rules, readable[i], S_ISDIR(is.st_mode) ? kReadAll : kReadFile) != 0) return -1;
+    if (stat(kReadable[i], &is) != 0) continue;
+    if (allow(rules, kReadable[i], S_ISDIR(is.st_mode) ? kReadAll : kReadFile) != 0) return -1;
   }
   return allow(rules, "/dev/null", writing);
 }

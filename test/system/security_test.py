@@ -209,6 +209,19 @@ def a_worker_cannot_open_a_path_outside():
     still_serves()
 
 
+def a_worker_reads_of_etc_what_programs_need():
+    if landlock_version() < 1:
+        raise Skip("this kernel has no Landlock")
+    needed = ["nsswitch.conf", "passwd", "group", "hosts", "ld.so.cache", "localtime", "ssl/certs", "services"]
+    needed = [path for path in (os.path.join("/etc", name) for name in needed) if os.path.exists(path)]
+    secret = ["", "shadow", "shadow-", "gshadow", "sudoers", "ssl/private", "ssh", "pam.d", "cron.d", "login.defs"]
+    secret = [os.path.join("/etc", name) for name in secret]
+    for user in [None] + ([STRANGER] if os.geteuid() == 0 else []):
+        lines = attack("paths", user, target=":".join(needed + [path for path in secret if os.path.exists(path)]))
+        done = [line.removeprefix("DONE read ") for line in lines if line.startswith("DONE ")]
+        check(done == needed, f"as {user}: {lines}")
+
+
 def a_worker_cannot_fork_without_end():
     needs_root()  # root's own workers are bounded by nothing but their job's end
     refused("forks", STRANGER)
@@ -267,6 +280,7 @@ TESTS = [
     silent_connections_by_the_thousand_stop_nobody,
     a_worker_cannot_change_what_it_was_given_to_read,
     a_worker_cannot_open_a_path_outside,
+    a_worker_reads_of_etc_what_programs_need,
     a_worker_cannot_fork_without_end,
     a_worker_cannot_take_all_memory,
     a_worker_cannot_touch_its_lfs,
