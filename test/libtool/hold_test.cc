@@ -117,6 +117,60 @@ TEST_CASE("a tool's input is held although the server is killed and started agai
   world.run();
 }
 
+// Longer than any lease or capability lives.
+TEST_CASE("what a tool reads is held, and what it makes is kept, for as long as its workers take") {
+  sim::World world(4);
+  sim::Cluster cluster(world, 2);
+  sim::Names names;
+  bool is_held = false, is_done = false;
+  sim::register_tool(cluster, names, [](tool::Worker&, sim::Actor& self) -> Status {
+    self.pause(std::chrono::hours(1));
+    return {};
+  });
+  world.spawn_main(
+      "tool",
+      [&](sim::Actor& self) {
+        sim::ClientSide side(self);
+        auto client = sim::sim_client(side, 2);
+        REQUIRE(client);
+        put(*client);
+        tool::Controller controller(*client, sim::sim_controller());
+        REQUIRE(controller.open("/a"));
+        CreateOptions options;
+        options.format = Format::fixed(100);
+        options.nodes = {1, 2};
+        const auto output = controller.create("/b", options);
+        REQUIRE(output);
+        is_held = true;
+        const auto done = controller.run({});
+        INFO((done ? std::string() : done.error().to_string()));
+        REQUIRE(done);
+        controller.set_file_length(*output, {});
+        const Status committed = controller.commit();
+        INFO((committed ? std::string() : committed.error().to_string()));
+        CHECK(committed);
+        is_done = true;
+      },
+      sim::Who{0, {0}});
+  world.spawn_main(
+      "writer",
+      [&](sim::Actor& self) {
+        while (!is_held) self.pause(milliseconds(1));
+        sim::ClientSide side(self);
+        auto client = sim::sim_client(side, 2);
+        REQUIRE(client);
+        while (!is_done) {
+          const auto refused = client->open("/a", Client::Mode::kWrite);
+          if (is_done) break;
+          REQUIRE(!refused);
+          CHECK(refused.error().code == Code::kBusy);
+          self.pause(seconds(10));
+        }
+      },
+      sim::Who{0, {0}});
+  world.run();
+}
+
 TEST_CASE("a tool that was stopped for so long that its input was given free does not go on") {
   sim::World world(3);
   sim::Cluster cluster(world, 2);

@@ -67,6 +67,7 @@ struct Controller::Impl {
 
   [[nodiscard]] Result<std::vector<proto::NodeInfo>> all_nodes();
   [[nodiscard]] Status choose_stand_ins();
+  [[nodiscard]] Status keep_files();
   [[nodiscard]] Result<Workers> workers_of(const Job& job);
   [[nodiscard]] Result<job::JobDescription> describe(const Job& job, const Workers& workers);
   [[nodiscard]] tl::unexpected<Error> not_started(Error error);
@@ -271,7 +272,7 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
   PIF_TRY_VALUE(const Workers workers, impl.workers_of(job));
   PIF_TRY_VALUE(const job::JobDescription description, impl.describe(job, workers));
   if (impl.options.on_start) impl.options.on_start();
-  JobRun run(impl.session, impl.options, workers.places);
+  JobRun run(impl.session, impl.options, workers.places, [&impl] { return impl.keep_files(); });
   {
     const PhaseTimer timer(impl.report, "spawn", impl.session.clock());
     if (auto started = run.start(description.SerializeAsString()); !started)
@@ -285,6 +286,19 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
   std::vector<std::string> values;
   for (const auto& end : *ends) values.push_back(end.value());
   return values;
+}
+
+// Leases are renewed while workers are at it: a job may take longer than they last. A server that does not answer is
+// asked again later, and in the end by the commit; only what it says is final.
+Status Controller::Impl::keep_files() {
+  Status kept;
+  for (auto& file : inputs) {
+    if (kept) kept = client::renew_if_needed(file);
+  }
+  for (auto& made : outputs) {
+    if (kept) kept = client::renew_if_needed(made.file);
+  }
+  return kept || kept.error().code != Code::kStaleFile ? Status() : kept;
 }
 
 // An LFS that does not answer, but takes part in the view: others stand in for it once it is declared lost.

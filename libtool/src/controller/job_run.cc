@@ -50,8 +50,13 @@ Status pump(client::Session& session, const ControllerOptions& options) {
   return session.caller().pump(session.clock().now() + kTurn);
 }
 
-JobRun::JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes)
-    : session_(session), options_(options), id_(session.entropy().next()), ledger_(nodes.size()) {
+JobRun::JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes,
+               std::function<Status()> keep_files)
+    : session_(session),
+      options_(options),
+      keep_files_(std::move(keep_files)),
+      id_(session.entropy().next()),
+      ledger_(nodes.size()) {
   for (auto& info : nodes) {
     const auto rank = static_cast<std::uint32_t>(nodes_.size());
     auto host = std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& h) { return h.info.id() == info.id(); });
@@ -211,6 +216,7 @@ bool JobRun::is_over() const {
 
 Status JobRun::turn() {
   PIF_TRY(pump(session_, options_));
+  PIF_TRY(keep_files_());
   PIF_TRY(take_answers(spawning_));
   PIF_TRY(take_answers(meeting_));
   return take_waits();

@@ -2,6 +2,7 @@
 // ends it everywhere when anything goes wrong. A job that ended badly is over on every LFS that can still be reached.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,8 +16,10 @@ namespace pif::tool {
 
 class JobRun {
  public:
-  // All outlive the run. nodes: by rank; several ranks may be on one node.
-  JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes);
+  // All outlive the run. nodes: by rank; several ranks may be on one node. keep_files: called in every turn; its error
+  // ends the job.
+  JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes,
+         std::function<Status()> keep_files);
 
   std::uint64_t id() const { return id_; }
   // Asks for the workers, and waits until the tree has started them all.
@@ -83,6 +86,7 @@ class JobRun {
 
   client::Session& session_;
   const ControllerOptions& options_;
+  std::function<Status()> keep_files_;
   std::uint64_t id_;
   std::vector<Node> nodes_;
   std::vector<Host> hosts_;
