@@ -68,6 +68,25 @@ TEST_CASE("a renewal gives what its user may still do, and what nobody keeps him
   REQUIRE(writer.open("/f", kMayRead | kMayWrite));
 }
 
+TEST_CASE("an opening and a closing whose answers were lost count once, though they are sent again") {
+  World world;
+  Client tool(world, 1001), writer(world);
+  const auto file = writer.put("/f");
+  constexpr std::uint64_t kFirst = 100;
+  Envelope opening, closing;
+  opening.mutable_open()->set_path("/f");
+  opening.mutable_open()->set_rights(kMayRead);
+  opening.mutable_open()->set_hold(true);
+  closing.mutable_close()->add_files(file);
+  for (const std::uint64_t id : {kFirst, kFirst, kFirst + 1, kFirst + 1}) REQUIRE(tool.ask(opening, id));
+  for (int i = 0; i < 2; ++i) REQUIRE(tool.ask(closing, kFirst + 2));
+  const auto refused = writer.open("/f", kMayWrite);  // it has it open once more
+  REQUIRE(!refused);
+  CHECK(refused.error().code == Code::kBusy);
+  REQUIRE(tool.ask(closing, kFirst + 3));
+  CHECK(writer.open("/f", kMayWrite));
+}
+
 TEST_CASE("what a tool holds is held when the server was killed and started again") {
   World world;
   Client tool(world, 1001), writer(world);

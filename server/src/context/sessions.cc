@@ -37,6 +37,13 @@ const Answer* Session::answer_to(std::uint64_t request) const {
   return nullptr;
 }
 
+bool Session::counts(std::uint64_t request) {
+  if (std::find(counted.rbegin(), counted.rend(), request) != counted.rend()) return false;
+  counted.push_back(request);
+  if (counted.size() > kCountedKept) counted.pop_front();
+  return true;
+}
+
 Requester Sessions::requester(std::uint32_t uid, std::vector<std::uint32_t> gids) const {
   if (gids.empty()) gids.push_back(uid);
   if (gids.size() > kGroupsMax + 1) gids.resize(kGroupsMax + 1);

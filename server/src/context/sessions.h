@@ -35,6 +35,7 @@ inline constexpr std::size_t kSessionsMax = 16384;
 inline constexpr std::size_t kSessionsPerUserMax = kSessionsMax / 4;
 inline constexpr std::size_t kAnswersKept = 64;              // per session, in memory
 inline constexpr std::size_t kAnswerBytesKept = 256u << 10;  // per session, in memory
+inline constexpr std::size_t kCountedKept = 256;             // per session, in memory
 inline constexpr std::size_t kAnswersStored = 4;             // per session at least, if there are so many
 inline constexpr std::int64_t kAnswersSeconds = 24 * 3600;   // stored answers are kept
 
@@ -57,13 +58,17 @@ struct Session {
   std::unordered_set<std::uint64_t> running;   // requests that are being answered later
   std::deque<Answer> answers;
   std::size_t answer_bytes = 0;
-  bool answers_loaded = false;  // from the table
-  bool answers_stored = true;   // the table has all that are here
+  bool answers_loaded = false;        // from the table
+  bool answers_stored = true;         // the table has all that are here
+  std::deque<std::uint64_t> counted;  // the last requests that opened or closed files
 
   bool has_ended() const { return ends != kNever; }
   // Something that a credential would not bring back.
   bool keeps_something() const { return !creating.empty() || !running.empty() || !answers_stored; }
   const Answer* answer_to(std::uint64_t request) const;
+  // Whether a request that opens or closes files comes for the first time: sent again, because its answer was lost, it
+  // must not count twice.
+  bool counts(std::uint64_t request);
 };
 
 class Sessions {

@@ -159,8 +159,9 @@ Status open(ServerContext& context, Call& call, const proto::Open& ask, proto::O
   if (!again) PIF_TRY(check_marks(opened.entry, ask, what));
   PIF_TRY(check_conflict(context, call, id, ask.rights(), ask.hold(), what));
   PIF_TRY(note_open(context, opened, ask.rights()));
-  PIF_TRY(lock_input(context, call, id, ask, again));
-  take_lease(context, call, id, ask.rights(), ask.hold(), again);
+  const bool is_counted = again || !call.session->counts(call.request.id());
+  PIF_TRY(lock_input(context, call, id, ask, is_counted));
+  take_lease(context, call, id, ask.rights(), ask.hold(), is_counted);
   const std::string& path = ask.path();
   const std::size_t slash = path.find_last_not_of('/');
   const std::string_view trimmed = std::string_view(path).substr(0, slash + 1);
@@ -220,6 +221,7 @@ Result<std::string> renewed(ServerContext& context, const Call& call, std::uint6
 Status close(ServerContext& context, Call& call, const proto::Close& ask) {
   if (ask.length_file() != 0 && ask.has_file_length())
     PIF_TRY(note_length(context, call, ask.length_file(), ask.file_length()));
+  if (!call.session->counts(call.request.id())) return {};
   for (const std::uint64_t file : ask.files()) {
     if (context.opens.close(file, call.session->id)) context.outbox.release(file);
   }
