@@ -58,7 +58,10 @@ Run next_run(std::span<const ConstExtent> extents) {
 class Mapping {
  public:
   Mapping(int fd, std::uint64_t begin, std::size_t size)
-      : at_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(begin))), size_(size) {}
+      : at_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(begin))), size_(size) {
+    // What is around them is not read: a page that a part of is written to is read alone, if the file has it.
+    if (at_ != MAP_FAILED) (void)::madvise(at_, size_, MADV_RANDOM);
+  }
   ~Mapping() {
     if (at_ != MAP_FAILED) (void)::munmap(at_, size_);
   }

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "../../tools/pif_sort/runs/merge.h"
+#include "libtool/cold_file.h"
 
 namespace pif::sort {
 namespace {
@@ -88,6 +89,40 @@ TEST_CASE("no runs at all are merged at once") {
   Order order(maker, layout);
   REQUIRE(cut_at({}, 0, order).empty());
   REQUIRE(Merger({}, {}, {}, order).is_done());
+}
+
+TEST_CASE("a merge of runs on a disk reads their windows, and no more") {
+  constexpr std::uint32_t kRecord = 100;
+  constexpr std::size_t kRecords = 200'000, kWindow = 5'000;
+  std::vector<Element> order_of_run;
+  std::vector<std::byte> records(kRecords * kRecord);
+  for (std::uint32_t i = 0; i < kRecords; ++i) {
+    const std::uint32_t key = __builtin_bswap32(i);
+    std::memcpy(records.data() + std::size_t{i} * kRecord, &key, sizeof key);
+    order_of_run.push_back(element_of({reinterpret_cast<const char*>(&key), sizeof key}, i));
+  }
+  const tool::Scratch elements = tool::cold_file(std::as_bytes(std::span(order_of_run)));
+  const tool::Scratch bytes = tool::cold_file(records);
+  if (elements.empty() || bytes.empty()) return;
+  RunView run{0, {reinterpret_cast<const Element*>(elements.bytes().data()), kRecords}, bytes.bytes().data()};
+  run.record_length = kRecord;
+  run.window = kWindow;
+  KeyOptions options;
+  options.keys = {"0:4"};
+  const KeyMaker maker = *KeyMaker::make(options, Format::fixed(kRecord));
+  const parity::Layout layout = *parity::Layout::make(1);
+  Order order(maker, layout);
+  const std::size_t begin = kRecords / 4;
+  Merger merger({&run, 1}, {begin}, {kRecords}, order);
+  for (std::size_t i = begin; i < kRecords; merger.advance(), ++i) {
+    REQUIRE(merger.peek().index == i);
+    if (i % 10'000 != 0) continue;
+    CHECK(run.record(i)[0] == records[i * kRecord]);
+    CHECK(tool::comes(bytes.bytes().subspan(begin * kRecord, (i + kWindow / 2 - begin) * kRecord)));
+    CHECK(tool::resident_bytes(bytes.bytes()) <= (i + kWindow - begin) * kRecord + 2 * tool::page_bytes());
+    CHECK(tool::resident_bytes(elements.bytes()) <= (i + kWindow - begin) * sizeof(Element) + 2 * tool::page_bytes());
+  }
+  CHECK(merger.is_done());
 }
 
 }  // namespace pif::sort

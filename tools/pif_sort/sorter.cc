@@ -128,6 +128,7 @@ Status Sorter::merge_by_token() {
   for (const std::uint32_t rank : ranks) records.push_back(all.records[rank]);
   std::vector<RunView> views;
   if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
+  if (own_memory() > 0) share_memory(views, own_memory(), 1);
   TokenOptions token = token_options(all.lengths);
   if (input_records) token.input = &*input_records;
   TokenSort sort(worker_, team_, token, maker_, output_, std::move(ranks), std::move(records));

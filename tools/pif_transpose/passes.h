@@ -25,6 +25,8 @@ class Passes {
   // Calls of all workers: there is a barrier after the splitting and after the joining.
   [[nodiscard]] Status run();
 
+  // Starts reading these local rows.
+  void read_ahead(Range rows) const { read_ahead(rows_, rows); }
   // A local row that is kept, plan.row_bytes().
   std::byte* row(std::uint64_t i) { return rows_.space().data() + i * plan_.row_bytes(); }
 
@@ -33,8 +35,12 @@ class Passes {
   void number_rows();
   [[nodiscard]] Status for_parts(std::uint64_t rows, const std::function<Status(Range)>& f);
   [[nodiscard]] Status load(Range rows, std::atomic<std::uint64_t>& bytes_read);
-  void split(std::uint64_t grain, Range rows);
-  void join(std::uint64_t grain, Range rows);
+  void go_through(Range part, const std::function<void(Range)>& read_ahead,
+                  const std::function<void(std::uint64_t)>& f) const;
+  [[nodiscard]] Status split(std::uint64_t grain, Range part);
+  [[nodiscard]] Status join(std::uint64_t grain, Range part);
+  void read_ahead(const tool::Scratch& scratch, Range rows) const;
+  void read_partners_ahead(std::uint64_t grain, Range rows) const;
 
   tool::Worker& worker_;
   tool::Team& team_;

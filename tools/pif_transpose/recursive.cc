@@ -11,6 +11,7 @@
 #include "pif/tool/channel.h"
 #include "pif/tool/ordered_output.h"
 #include "pif/tool/parallel.h"
+#include "pif/tool/read_ahead.h"
 
 namespace pif::transpose {
 namespace {
@@ -64,6 +65,8 @@ class Bands {
   std::uint64_t bytes_of(const Places& places, const RecursivePlan::Band& band, std::uint64_t first) const;
   Gathered& gathered(std::uint64_t number) { return bands_[dealt_.locate(number).row & 1]; }
   void find_places();
+  const std::byte* row_of(const RecursivePlan::Band& band, std::uint64_t down, std::uint64_t row) const;
+  void read_ahead(const RecursivePlan::Band& band, std::uint64_t first) const;
   [[nodiscard]] Status send_round(std::uint64_t first_band);
   [[nodiscard]] Status send_rows(std::uint64_t band);
   [[nodiscard]] Status do_band(std::uint64_t number);
@@ -133,20 +136,37 @@ std::uint64_t Bands::bytes_of(const Places& places, const RecursivePlan::Band& b
   return all;
 }
 
+// Of this LFS's rows of a band, in the squares numbered `down`.
+const std::byte* Bands::row_of(const RecursivePlan::Band& band, std::uint64_t down, std::uint64_t row) const {
+  return passes_.row(down * (plan_.side / dealt_.width()) + band.place * share() + row);
+}
+
+// What the message that begins with the row numbered `first` will have, if there is one.
+void Bands::read_ahead(const RecursivePlan::Band& band, std::uint64_t first) const {
+  if (first >= all_shares()) return;
+  tool::ReadAhead ahead;
+  for (std::uint64_t i = first; i < first + rows_at_once(first); ++i) {
+    const std::uint64_t down = i / share(), row = i % share();
+    if (plan_.used_grains(down, places_[input_.index()][row]) == 0) continue;  // it need not be there
+    ahead.add({row_of(band, down, row) + plan_.grain_bytes(band.first * plan_.side),
+               plan_.grain_bytes(band.count * plan_.side)});
+  }
+}
+
 Status Bands::send_rows(std::uint64_t number) {
   const RecursivePlan::Band band = plan_.band_of(number);
   const std::uint32_t rank = ranks_[dealt_.locate(number).lfs];
   const Places& places = places_[input_.index()];
   const std::size_t grain = plan_.grain_bytes(plan_.band);
-  const std::uint64_t below = plan_.side / dealt_.width(), here = band.place * share();  // rows of this LFS
+  read_ahead(band, 0);
   for (std::uint64_t first = 0; first < all_shares(); first += rows_at_once(first)) {
     const std::uint64_t size = bytes_of(places, band, first);
+    read_ahead(band, first + rows_at_once(first));
     PIF_TRY(go_on_until([&] { return rows_->credit(rank).allows(size); }));
     net::Buffer body(size);
     std::byte* to = body.data();
     for_each_row(places, band, first, [&](auto down, auto row, auto across, std::uint64_t grains, std::size_t bytes) {
-      const std::byte* from =
-          passes_.row(down * below + here + row) + plan_.grain_bytes((band.first + across) * plan_.side);
+      const std::byte* from = row_of(band, down, row) + plan_.grain_bytes((band.first + across) * plan_.side);
       for (; grains > 0; --grains, from += grain) to = std::copy_n(from, bytes, to);
     });
     if (rank != worker_.rank()) worker_.count_sent(body.size());

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/tool/read_ahead.h"
+
 namespace pif::transpose {
 namespace {
 
@@ -64,6 +66,7 @@ Status RowSource::cut_from_whole(Row first, std::uint64_t count, std::byte* to) 
 Status RowSource::read_pieces(Row first, std::uint64_t count, std::byte* to) {
   PIF_TRY(map());
   const std::uint64_t length = input_.format().record_length;
+  read_ahead(first, count);
   for (Row row = first; row < first + count; ++row, to += pitch_) {
     const std::uint64_t at = row * length + bytes_.begin;
     if (!mapped_.empty()) {
@@ -77,6 +80,13 @@ Status RowSource::read_pieces(Row first, std::uint64_t count, std::byte* to) {
   }
   bytes_read_ += count * piece_bytes();
   return {};
+}
+
+void RowSource::read_ahead(Row first, std::uint64_t count) const {
+  if (mapped_.empty()) return;
+  tool::ReadAhead ahead;
+  for (Row row = first; row < first + count; ++row)
+    ahead.add(mapped_.bytes().subspan(row * input_.format().record_length + bytes_.begin, piece_bytes()));
 }
 
 Status RowSource::map() {

@@ -33,6 +33,7 @@ class RowSource {
   [[nodiscard]] Status read_whole(Row first, std::uint64_t count, std::byte* to);
   [[nodiscard]] Status cut_from_whole(Row first, std::uint64_t count, std::byte* to);
   [[nodiscard]] Status read_pieces(Row first, std::uint64_t count, std::byte* to);
+  void read_ahead(Row first, std::uint64_t count) const;
   [[nodiscard]] Status map();
 
   tool::Input& input_;

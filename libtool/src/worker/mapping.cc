@@ -137,6 +137,7 @@ Result<std::unique_ptr<Mapping>> Mapping::make(int file, std::size_t size, bool 
   PIF_ASSERT(size > 0);
   void* const at = ::mmap(nullptr, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, file, 0);
   if (at == MAP_FAILED) return fail_errno(errno, "cannot map a file");
+  (void)::madvise(at, size, MADV_RANDOM);  // the kernel's read-ahead is off: read_ahead.h
   return std::unique_ptr<Mapping>(new Mapping(file, {static_cast<std::byte*>(at), size}));
 }
 

@@ -15,7 +15,8 @@ namespace pif::tool {
 
 class Mapping {
  public:
-  // All of a file of `size` bytes, 1 at least. file: its descriptor, which outlives the mapping.
+  // All of a file of `size` bytes, 1 at least. file: its descriptor, which outlives the mapping. The kernel reads
+  // nothing ahead of what is touched (read_ahead.h).
   static Result<std::unique_ptr<Mapping>> make(int file, std::size_t size, bool writable);
   ~Mapping();  // unmaps it
   Mapping(const Mapping&) = delete;

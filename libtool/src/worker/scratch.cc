@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/assert.h"
+#include "pif/tool/read_ahead.h"
 #include "worker/map_pages.h"
 #include "worker/mapping.h"
 
@@ -137,6 +138,7 @@ bool Scratch::load(std::uint64_t offset, std::uint64_t size) const {
   const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t from = offset / page * page;
   void* const at = mapped_.data() + from;
+  read_ahead(mapped_.subspan(offset, std::min<std::uint64_t>(2 * size, mapped_.size() - offset)));
   // A kernel that does not know the call loads pages when they are touched.
   return size == 0 || ::madvise(at, offset + size - from, MADV_POPULATE_READ) == 0 || errno != EFAULT;
 }

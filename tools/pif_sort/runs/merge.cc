@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <utility>
 
 namespace pif::sort {
 namespace {
@@ -54,14 +56,33 @@ std::vector<std::size_t> cut_at(std::span<const RunView> runs, std::uint64_t pos
 
 Merger::Merger(std::span<const RunView> runs, std::vector<std::size_t> begin, std::vector<std::size_t> end,
                Order& order)
-    : runs_(runs), at_(std::move(begin)), end_(std::move(end)), current_(runs.size()), order_(order) {
+    : runs_(runs),
+      at_(std::move(begin)),
+      end_(std::move(end)),
+      asked_(at_),
+      ask_at_(runs.size(), SIZE_MAX),
+      current_(runs.size()),
+      order_(order) {
   leaves_ = std::bit_ceil(static_cast<std::uint32_t>(std::max<std::size_t>(runs.size(), 1)));
   losers_.resize(leaves_);
-  for (std::uint32_t run = 0; run < runs.size(); ++run) load(run);
+  for (std::uint32_t run = 0; run < runs.size(); ++run) {
+    if (runs[run].window > 0) ask_at_[run] = at_[run];
+    load(run);
+  }
   winner_ = play(1);
 }
 
+void Merger::read_ahead(std::uint32_t run) {
+  const std::size_t half = std::max<std::size_t>(runs_[run].window / 2, 1);
+  while (asked_[run] < end_[run] && asked_[run] <= at_[run] + half) {
+    const std::size_t begin = std::exchange(asked_[run], std::min(asked_[run] + half, end_[run]));
+    runs_[run].read_ahead(begin, asked_[run]);
+  }
+  ask_at_[run] = asked_[run] < end_[run] ? asked_[run] - half : SIZE_MAX;
+}
+
 void Merger::load(std::uint32_t run) {
+  if (at_[run] >= ask_at_[run]) read_ahead(run);
   if (at_[run] < end_[run]) current_[run] = runs_[run].elements[at_[run]];
 }
 

@@ -19,7 +19,8 @@ struct Pick {
   std::uint32_t index = 0;
 };
 
-// The elements of [begin, end) of every run, in order. A loser tree: one comparison per level and element.
+// The elements of [begin, end) of every run, in order. A loser tree: one comparison per level and element. Of runs on
+// disks, which have a window, the next half of it is read while one half is merged.
 class Merger {
  public:
   // runs and order outlive it.
@@ -35,9 +36,12 @@ class Merger {
   bool before(std::uint32_t a, std::uint32_t b);
   std::uint32_t play(std::uint32_t node);
   void load(std::uint32_t run);
+  void read_ahead(std::uint32_t run);
 
   std::span<const RunView> runs_;
   std::vector<std::size_t> at_, end_;
+  std::vector<std::size_t> asked_;   // records before it are read, or will be soon
+  std::vector<std::size_t> ask_at_;  // where more of a run is to be asked for
   std::vector<Element> current_;
   Order& order_;
   std::uint32_t leaves_ = 1;           // a power of two

@@ -11,6 +11,7 @@
 
 #include "pif/base/assert.h"
 #include "pif/tool/parts.h"
+#include "pif/tool/read_ahead.h"
 #include "runs/merge.h"
 
 namespace pif::sort {
@@ -26,6 +27,8 @@ constexpr std::uint64_t kPartRows = 1024;         // a part of fewer is not wort
 constexpr std::uint64_t kBudgetAim =
     1u << 20;  // for runs even where there is not so much: many short ones cost more than they save
 constexpr std::uint64_t kBudgetMin = 4u << 10;
+constexpr std::uint64_t kWindowMin = 8u << 10;  // of a run on a disk: a page for each half
+constexpr std::uint64_t kWindowMax = 2u << 20;  // more makes no disk faster
 
 template <typename T>
 std::span<T> as_array(std::span<std::byte> bytes) {
@@ -360,6 +363,14 @@ void LoadedParts::copy_ends(std::span<std::uint64_t> ends) const {
 
 }  // namespace
 
+void RunView::read_ahead(std::size_t begin, std::size_t end) const {
+  PIF_ASSERT(!by_row && begin <= end && end <= elements.size(), by_row, begin, end);
+  tool::read_ahead(std::as_bytes(elements.subspan(begin, end - begin)));
+  if (ends == nullptr) return tool::read_ahead({records + begin * record_length, (end - begin) * record_length});
+  tool::read_ahead(std::as_bytes(std::span(ends + begin, end - begin + 1)));
+  tool::read_ahead({records + ends[begin], ends[end] - ends[begin]});
+}
+
 RecordNumber Order::number(const RunView& run, std::size_t i) const {
   return layout_->record_at({run.lfs, row_of(run.elements[i])});
 }
@@ -527,6 +538,17 @@ std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex l
     if (count > 0) views.push_back(view);
   }
   return views;
+}
+
+void share_memory(std::span<RunView> runs, std::uint64_t memory, std::size_t merges) {
+  const std::uint64_t half = (memory - std::min(memory, kOwnBytes)) / 2;
+  const std::uint64_t bytes = std::clamp(half / std::max(runs.size() * merges, 1UL), kWindowMin, kWindowMax);
+  for (RunView& run : runs) {
+    const std::size_t count = run.elements.size();
+    const std::uint64_t records = run.ends == nullptr ? run.record_length : (run.ends[count] - run.ends[0]) / count;
+    const std::uint64_t beside = sizeof(Element) + (run.ends == nullptr ? 0 : sizeof(std::uint64_t));
+    run.window = std::max<std::uint64_t>(bytes / (records + beside), 1);
+  }
 }
 
 Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t memory) {

@@ -80,7 +80,11 @@ struct RunView {
   const std::uint64_t* ends = nullptr;  // variable records: ends[i], ends[i + 1]
   std::uint32_t record_length = 0;      // fixed ones
   bool by_row = false;
+  // Records of a window: so many are read from the disk ahead of where the run is merged. 0: all are in memory.
+  std::size_t window = 0;
 
+  // Starts reading [begin, end) from the disk. by_row: never.
+  void read_ahead(std::size_t begin, std::size_t end) const;
   // Fetches what record(i) will look at, and then the record, into the cache: ask some time ahead.
   void fetch_place(std::size_t i) const {
     if (ends != nullptr) __builtin_prefetch(ends + (by_row ? row_of(elements[i]) : i));
@@ -149,6 +153,9 @@ Result<std::vector<std::uint64_t>> records_by_rank(const tool::Worker& worker, c
 bool holds_together(const Runs& runs, const Format& format, std::uint64_t records);
 // Those that are not empty; runs outlives them.
 std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex lfs);
+// Divides half of a worker's memory, as load_runs() has it, among the windows of these runs, which are in so many
+// merges at a time; the other half is for what is on its way.
+void share_memory(std::span<RunView> runs, std::uint64_t memory, std::size_t merges);
 
 // What runs need in memory at most while they are made and merged: their records twice, and what orders them.
 std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const FileLength& file_length);

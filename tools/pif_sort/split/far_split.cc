@@ -8,6 +8,7 @@
 
 #include "pif/base/packed.h"
 #include "pif/tool/message.h"
+#include "pif/tool/read_ahead.h"
 #include "pif/tool/threads.h"
 
 namespace pif::sort {
@@ -85,13 +86,14 @@ FarSplit::FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, t
       maker_(maker),
       unique_(unique),
       is_direct_(output.format().is_fixed() && output.layout().is_even() && !unique),
+      memory_(memory),
       batch_bytes_(memory > 0 ? std::min<std::size_t>(memory / 2, kAheadBytes) : kAheadBytes) {}
 
 FarSplit::~FarSplit() = default;
 
 // ---- the beginning --------------------------------------------------------------------------------------------------
 
-Status FarSplit::open(std::span<const RunView> own) {
+Status FarSplit::open(std::span<RunView> own) {
   PIF_TRY_VALUE(sources_, worker_.ranks_on(input_));
   PIF_TRY_VALUE(targets_, worker_.ranks_on(output_));
   const std::uint64_t sources = sources_.size();
@@ -104,6 +106,7 @@ Status FarSplit::open(std::span<const RunView> own) {
     first_shares_.push_back(first_shares_.back() + static_cast<std::uint32_t>(threads[rank][0]));
   }
   const std::uint32_t shares = first_shares_.back();
+  if (memory_ > 0) share_memory(own, memory_, shares);
   // A worker has batches of all pieces of its shares, and others of the pieces that it sends are on their way.
   std::uint64_t most = shares;
   for (const auto& each : threads) most = std::max(most, each[0] * sources);
@@ -154,7 +157,7 @@ Status FarSplit::open_shares(const std::vector<std::uint64_t>& records) {
   return {};
 }
 
-Status FarSplit::run(std::span<const RunView> own) {
+Status FarSplit::run(std::span<RunView> own) {
   PIF_TRY(open(own));
   PIF_TRY(exchange());
   for (const auto& share : shares_) {
@@ -301,11 +304,14 @@ Status FarSplit::put_out_kept() {
   for (const auto& share : shares_) PIF_TRY(share->kept().map());
   std::size_t share = 0;
   Bytes rest = shares_[0]->kept().bytes();
+  tool::ReadInOrder ahead(rest);
   PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, file_length, {.share_memory = false}));
   return out.fill([&]() -> Result<bool> {
     while (out.has_room()) {
-      while (rest.empty() && share + 1 < shares_.size()) rest = shares_[++share]->kept().bytes();
+      while (rest.empty() && share + 1 < shares_.size())
+        ahead = tool::ReadInOrder(rest = shares_[++share]->kept().bytes());
       if (rest.empty()) return false;
+      ahead.reach(rest.data());
       const auto length = PackedNumbers<std::uint32_t>::take(rest, 1);
       if (!length || (*length)[0] > rest.size()) return fail(Code::kInternal, "the kept records end too soon");
       out.put(number++, rest.first((*length)[0]));

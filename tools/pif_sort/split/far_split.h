@@ -22,12 +22,12 @@ namespace pif::sort {
 
 class FarSplit {
  public:
-  // All outlive it. memory: for this worker's messages, 0: enough.
+  // All outlive it. memory: of this worker, 0: enough.
   FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const KeyMaker& maker,
            bool unique, std::uint64_t memory);
   ~FarSplit();
-  // own: this worker's runs. Called by all workers.
-  [[nodiscard]] Status run(std::span<const RunView> own);
+  // own: this worker's runs, which get their windows here. Called by all workers.
+  [[nodiscard]] Status run(std::span<RunView> own);
   const FileLength& put_out() const { return put_out_; }  // by this worker
 
  private:
@@ -57,7 +57,7 @@ class FarSplit {
     std::uint64_t first = 0, count = 0;
     static auto members(auto& self) { return std::tie(self.first, self.count); }
   };
-  [[nodiscard]] Status open(std::span<const RunView> own);
+  [[nodiscard]] Status open(std::span<RunView> own);
   [[nodiscard]] Status exchange();
   [[nodiscard]] Status open_shares(const std::vector<std::uint64_t>& records);
   void join(tool::Talk& talk);
@@ -76,6 +76,7 @@ class FarSplit {
   const KeyMaker& maker_;
   bool unique_;
   bool is_direct_;  // rows are written as they come
+  std::uint64_t memory_;
   std::size_t batch_bytes_;
   std::vector<std::uint32_t> sources_;       // ranks of the workers on the input's LFSs
   std::vector<std::uint32_t> targets_;       // of those on the output's

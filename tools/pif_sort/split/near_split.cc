@@ -86,6 +86,7 @@ Status NearSplit::share_runs(Runs own) {
       records_ += view.elements.size();
     }
   }
+  if (memory_ > 0) share_memory(views_, memory_, worker_.threads());
   return {};
 }
 

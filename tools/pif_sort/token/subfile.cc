@@ -8,6 +8,7 @@
 
 #include "pif/base/packed.h"
 #include "pif/tool/numbered.h"
+#include "pif/tool/read_ahead.h"
 
 namespace pif::sort {
 
@@ -182,6 +183,7 @@ class FixedPart final : public Part {
   }
   [[nodiscard]] Status load(std::uint64_t block, Block& into) override {
     const Row first = block * shape_.block_records, end = first + shape_.block_size(block);
+    if (!area_.file.empty()) tool::read_ahead(area_.bytes().subspan(first * shape_.record_length, two_blocks(block)));
     for (Row row = first; row < end; ++row) {
       if (row + kAhead < end) fetch(place(row + kAhead));  // other cores wrote it
       PIF_TRY(maker_.add(place(row), into));
@@ -191,6 +193,11 @@ class FixedPart final : public Part {
   const Area* memory() const override { return &area_; }
 
  private:
+  // Bytes of this block and the next one.
+  std::size_t two_blocks(std::uint64_t block) const {
+    const std::uint64_t next = block + 1 < shape_.blocks() ? shape_.block_size(block + 1) : 0;
+    return (shape_.block_size(block) + next) * shape_.record_length;
+  }
   std::span<std::byte> place(Row row) const {
     return memory_.subspan(row % rows_ * shape_.record_length, shape_.record_length);
   }
@@ -219,6 +226,7 @@ class ScratchPart final : public Part {
   bool is_full(std::uint64_t) const override { return missing_ == 0; }  // only then can it be read
   [[nodiscard]] Status load(std::uint64_t block, Block& into) override {
     const Row first = block * shape_.block_records;
+    read_ahead({first, first + shape_.block_size(block)});
     for (Row row = first; row < first + shape_.block_size(block); ++row) {
       PIF_TRY(maker_.add(data_.bytes().subspan(places()[row].offset, places()[row].length), into));
     }
@@ -230,6 +238,13 @@ class ScratchPart final : public Part {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
   };
+  // Records came from several workers, so they lie here and there.
+  void read_ahead(Range rows) {
+    std::vector<Place> wanted(places().begin() + rows.begin, places().begin() + rows.end);
+    std::ranges::sort(wanted, {}, &Place::offset);
+    tool::ReadAhead ahead;
+    for (const Place& place : wanted) ahead.add(data_.bytes().subspan(place.offset, place.length));
+  }
   std::span<Place> places() { return {reinterpret_cast<Place*>(index_.space().data()), shape_.rows}; }
   [[nodiscard]] Status put(Row row, Bytes record) override {
     if (places()[row].length > 0) return fail(Code::kInvalid, fmt::format("row {} of a sub-file twice", row));

@@ -1,6 +1,7 @@
 // A file without a name on the disk of the worker's LFS, for what does not fit into memory: written from its front,
 // then mapped, perhaps by all workers of the machine (Team::share). It is gone with the last process that has it,
-// however that ends. What is read from it through its mapping is in the page cache, not in the worker's own memory.
+// however that ends. What is read from it through its mapping is in the page cache, not in the worker's own memory; and
+// page by page, unless it was asked for (read_ahead.h).
 //
 // Const calls from several threads are fine. Where the disk cannot give a page of its mapping, the worker that touches
 // it ends, and its user reads which file it was and why. A job fails if the disk did not take what one of its workers
@@ -50,8 +51,8 @@ class Scratch {
   // Nothing is written any more: all of it is at bytes() now, until this object goes. Once.
   [[nodiscard]] Status map();
   std::span<const std::byte> bytes() const { return mapped_; }
-  // Reads these of them into memory, if they are not there yet, in one call; false if the disk cannot be read. They are
-  // inside bytes().
+  // Reads these of them into memory, if they are not there yet; false if the disk cannot be read. They are inside
+  // bytes(). As many behind them are read meanwhile.
   bool load(std::uint64_t offset, std::uint64_t size) const;
   // Maps all that is in memory already, which will be looked at here and there: much cheaper than page faults. A hint.
   void populate() const;
