@@ -123,8 +123,10 @@ TEST_CASE("what a tool reads is held, and what it makes is kept, for as long as 
   sim::Cluster cluster(world, 2);
   sim::Names names;
   bool is_held = false, is_done = false;
-  sim::register_tool(cluster, names, [](tool::Worker&, sim::Actor& self) -> Status {
+  sim::register_tool(cluster, names, [](tool::Worker& worker, sim::Actor& self) -> Status {
     self.pause(std::chrono::hours(1));
+    PIF_TRY(worker.input(0));  // not before
+    PIF_TRY(worker.output(0));
     return {};
   });
   world.spawn_main(

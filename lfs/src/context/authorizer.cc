@@ -14,8 +14,9 @@ Authorizer::Peer& Authorizer::peer_of(net::PeerId id) {
   if (const auto at = peers_.find(id); at != peers_.end()) return at->second;
   if (peers_.size() >= kPeersMax) peers_.clear();  // everything can be verified again
   Peer& peer = peers_[id];
-  const auto overridden = override_(id);
-  peer.identity = overridden ? *overridden : messenger_.identity(id);
+  const auto worker = override_(id);
+  peer.identity = worker ? worker->identity : messenger_.identity(id);
+  if (worker) peer.since = worker->since;
   return peer;
 }
 
@@ -54,7 +55,7 @@ std::uint64_t Authorizer::session_of(Peer& peer, const std::string& credential, 
 }
 
 Result<Capability> Authorizer::verified(Peer& peer, const std::string& packed) {
-  const std::int64_t now = messenger_.clock().wall_seconds();
+  const std::int64_t now = peer.since ? *peer.since : messenger_.clock().wall_seconds();
   if (const auto at = peer.capabilities.find(packed); at != peer.capabilities.end()) {
     if (at->second.expiry < now - kClockSkewSeconds) {
       peer.capabilities.erase(at);

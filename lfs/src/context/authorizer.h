@@ -18,10 +18,17 @@ struct Requester {
   std::uint64_t session = 0;  // as the credential says; 0: without one
 };
 
+// Whom a worker's connection speaks for, where the transport names somebody else.
+struct WorkerIdentity {
+  net::Identity identity;
+  std::int64_t since = 0;  // wall seconds: when its job came here
+};
+
 class Authorizer {
  public:
-  // Whom a connection speaks for, where that is not whom the transport names (a worker's).
-  using Override = std::function<std::optional<net::Identity>(net::PeerId)>;
+  // Nothing for a connection that is no worker's. A capability that held when a worker's job came holds for that worker
+  // as long as it lives: it cannot renew it, but its controller does so, and ends the job when that fails.
+  using Override = std::function<std::optional<WorkerIdentity>(net::PeerId)>;
 
   Authorizer(KeyRing keys, net::Messenger& messenger, Override override_identity)
       : keys_(std::move(keys)), messenger_(messenger), override_(std::move(override_identity)) {}
@@ -40,7 +47,8 @@ class Authorizer {
 
   struct Peer {
     net::Identity identity;
-    std::string packed;  // credential
+    std::optional<std::int64_t> since;  // a worker's
+    std::string packed;                 // credential
     std::optional<Credential> credential;
     std::unordered_map<std::string, Capability> capabilities;
   };

@@ -71,6 +71,7 @@ struct Job {
   std::uint64_t id = 0;
   std::uint32_t uid = 0;
   std::vector<std::uint32_t> gids;
+  std::int64_t since = 0;                             // wall seconds: when it came here
   std::int64_t speaks_until = 0;                      // wall seconds: of the credential with which its spawn came here
   std::map<std::uint32_t, std::string> descriptions;  // as much as has come, by rank of the worker here
   net::PeerId controller = 0;                         // who last waited; was found to be `uid`

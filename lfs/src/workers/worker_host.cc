@@ -95,6 +95,7 @@ Result<Job*> WorkerHost::Impl::job_for(std::uint64_t id, const Request& request)
   job.id = id;
   job.uid = who.uid;
   job.gids = who.gids;
+  job.since = world.messenger.clock().wall_seconds();
   job.lease = now() + kJobClaim;
   return &job;
 }
@@ -486,15 +487,15 @@ Time WorkerHost::next_deadline() const {
   return next;
 }
 
-std::optional<net::Identity> WorkerHost::identity_of(net::PeerId peer) const {
+std::optional<WorkerIdentity> WorkerHost::identity_of(net::PeerId peer) const {
   const auto known = impl_->job_of_worker.find(peer);
   if (known == impl_->job_of_worker.end()) return std::nullopt;
   const Job& job = impl_->jobs.at(known->second);
-  net::Identity identity = impl_->world.messenger.identity(peer);
-  identity.has_uid = true;
-  identity.uid = job.uid;
-  identity.gids = job.gids;
-  return identity;
+  WorkerIdentity worker{impl_->world.messenger.identity(peer), job.since};
+  worker.identity.has_uid = true;
+  worker.identity.uid = job.uid;
+  worker.identity.gids = job.gids;
+  return worker;
 }
 
 }  // namespace pif::lfs

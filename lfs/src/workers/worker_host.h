@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "context/authorizer.h"
 #include "context/operations.h"
 #include "pif/lfs/lfs.h"
 
@@ -26,7 +27,7 @@ class WorkerHost {
   Time next_deadline() const;  // kNever when no job is here
   // Whom a worker's connection speaks for: the user of its job (the socket was made by this process, so the kernel
   // names this process instead). Nothing for any other peer.
-  std::optional<net::Identity> identity_of(net::PeerId peer) const;
+  std::optional<WorkerIdentity> identity_of(net::PeerId peer) const;
 
  private:
   struct Impl;

@@ -226,7 +226,10 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const Wor
     PIF_TRY_VALUE(const FileLength file_length, file.file_length());
     add(file, file_length, *description.add_inputs());
   }
-  for (auto& made : outputs) add(made.file, made.file_length.value_or(FileLength{}), *description.add_outputs());
+  for (auto& made : outputs) {
+    PIF_TRY(client::renew_if_needed(made.file));
+    add(made.file, made.file_length.value_or(FileLength{}), *description.add_outputs());
+  }
   description.set_apart(options.apart);
   description.set_threads(job.threads);
   PIF_TRY(let_talk(description));
