@@ -249,10 +249,10 @@ Status JobRun::take_waits() {
     auto answer = session_.caller().wait(*host.waiting);
     host.waiting.reset();
     if (!answer) {
-      return fail(answer.error().code,
-                  fmt::format("lost {}, where a worker of this job ran: {}", place_of(host.info), answer.error().text),
-                  host.info.name());
+      PIF_TRY(ask_again(host, answer.error()));
+      continue;
     }
+    host.is_asked_again = false;
     for (const auto& event : answer->envelope.job_wait_reply().events()) {
       if (event.number() <= host.seen) continue;
       PIF_TRY(take_event(event));
@@ -261,6 +261,19 @@ Status JobRun::take_waits() {
     if (!is_over(host)) PIF_TRY(ask(host));
   }
   return {};
+}
+
+// Over ZeroMQ an answer may be lost with its connection while the LFS keeps the job (kJobLease), and whatever was not
+// seen is said again. A Unix socket loses nothing; its end is the end of the job.
+Status JobRun::ask_again(Host& host, const Error& error) {
+  const bool may_be_lost =
+      access::is_lost(error.code) && error.node.empty() && !std::exchange(host.is_asked_again, true);
+  if (may_be_lost) {
+    const auto link = session_.link(host.info);
+    if (link && !link->passes_descriptors && ask(host)) return {};
+  }
+  return fail(error.code, fmt::format("lost {}, where a worker of this job ran: {}", place_of(host.info), error.text),
+              host.info.name());
 }
 
 Status JobRun::take_event(const proto::JobWaitReply::Event& event) {

@@ -44,6 +44,7 @@ class JobRun {
     std::vector<std::uint32_t> ranks;
     std::optional<net::CallId> waiting;  // JobWait under way
     std::uint64_t seen = 0;
+    bool is_asked_again = false;  // since an answer was lost
   };
 
   struct Part {
@@ -70,6 +71,8 @@ class JobRun {
   [[nodiscard]] Status turn();
   [[nodiscard]] Status take_answers(std::vector<Part>& parts);
   [[nodiscard]] Status take_waits();
+  // After an answer that did not come. Fails with that error, if there is no use in it.
+  [[nodiscard]] Status ask_again(Host& host, const Error& error);
   [[nodiscard]] Status take_event(const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_result(std::uint32_t rank, const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_meet(std::uint32_t rank, std::string value);

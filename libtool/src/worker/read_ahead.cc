@@ -9,8 +9,9 @@
 namespace pif::tool {
 namespace {
 
-constexpr std::uintptr_t kCallBytes = 128u << 10;  // of a call: no device reads less at once, and of more it may do less
-constexpr std::ptrdiff_t kGapMax = 16 << 10;       // a gap costs less than a read of its own
+constexpr std::uintptr_t kCallBytes = 128u
+                                      << 10;  // of a call: no device reads less at once, and of more it may do less
+constexpr std::ptrdiff_t kGapMax = 16 << 10;  // a gap costs less than a read of its own
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // Reading a mapped file from its disk in the pieces that will be looked at. Mappings of libtool (Scratch, Input::map)
-// have the kernel's own read-ahead switched off: that of a RAID, 8 MiB at each page fault, is many times what a stream of
-// a merge has room for, and most of it would be dropped before it is used. Whoever goes through a mapping in order says
-// so here; a page that nobody asked for is read alone when it is touched.
+// have the kernel's own read-ahead switched off: that of a RAID, 8 MiB at each page fault, is many times what a stream
+// of a merge has room for, and most of it would be dropped before it is used. Whoever goes through a mapping in order
+// says so here; a page that nobody asked for is read alone when it is touched.
 #pragma once
 
 #include <cstddef>
