@@ -87,6 +87,28 @@ TEST_CASE("of many files each fails by itself") {
   });
 }
 
+TEST_CASE("of many paths one that cannot be sent fails alone") {
+  FileSystem fs(2);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    const std::vector<std::string> paths = {"/a", "/\xff", "/b", "/" + std::string(200'000, 'n'), "/c"};
+    const auto made = must(client.create_empty_many(paths));
+    const auto found = must(client.stat_many(paths));
+    const auto removed = must(client.remove_many(paths));
+    REQUIRE(made.size() == paths.size());
+    for (const std::size_t good : {0u, 2u, 4u}) {
+      CHECK(made[good]);
+      CHECK(must(found[good]).name == paths[good].substr(1));
+      CHECK(removed[good]);
+    }
+    CHECK(code_of(made[1]) == Code::kInvalid);
+    CHECK(code_of(found[1]) == Code::kInvalid);
+    CHECK(code_of(removed[1]) == Code::kInvalid);
+    CHECK(code_of(made[3]) == Code::kTooLarge);
+    CHECK(code_of(found[3]) == Code::kTooLarge);
+    CHECK(code_of(client.stat("/\xff")) == Code::kInvalid);
+  });
+}
+
 TEST_CASE("a small file that was appended to, or has lines, is read as it is now") {
   FileSystem fs(3);
   fs.run(DataPath::kAuto, [](Client& client) {

@@ -37,6 +37,26 @@ TEST_CASE("every bad path has its own error") {
   CHECK(client.list("/")->entries.size() == 3);
 }
 
+TEST_CASE("a path that ends with a slash means a folder") {
+  World world;
+  Client client(world);
+  REQUIRE(client.create("/file", true));
+  REQUIRE(client.mkdir("/folder/"));
+  CHECK(client.stat("/folder/")->type() == proto::FOLDER);
+  CHECK(client.list("/folder/"));
+  CHECK(client.stat("/file/").error().code == Code::kNotDirectory);
+  CHECK(client.list("/file/").error().code == Code::kNotDirectory);
+  CHECK(client.create("/file/", true).error().code == Code::kNotDirectory);
+  CHECK(client.create("/new/", true).error().code == Code::kNotDirectory);
+  CHECK(client.remove("/file/") == Code::kNotDirectory);
+  CHECK(client.rename("/file/", "/new").error().code == Code::kNotDirectory);
+  CHECK(client.rename("/file", "/new/").error().code == Code::kNotDirectory);
+  CHECK(client.rename("/folder", "/file/").error().code == Code::kNotDirectory);
+  CHECK(client.rename("/folder/", "/new/"));
+  CHECK(client.remove("/new/") == Code::kOk);
+  CHECK(client.list("/")->entries.size() == 1);
+}
+
 TEST_CASE("stat says of a new file what was asked for") {
   World world;
   Client client(world, 500, {500, 7});

@@ -27,7 +27,7 @@ TEST_CASE("a path that is not UTF-8 is refused with readable text") {
   CHECK(refused.error().text == "the path '/a\\xff' is not UTF-8");
 }
 
-TEST_CASE("one trailing slash is forgiven, and the root is the empty path") {
+TEST_CASE("one slash may end a path, and the root is the empty path") {
   CHECK(check_path("/")->empty());
   CHECK(*check_path("/a/b/") == "/a/b");
   CHECK_FALSE(check_path("//"));

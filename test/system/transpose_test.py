@@ -53,6 +53,25 @@ def a_bitmap_is_transposed_and_comes_back():
     check(FS.ok("cat", "/page-again") == b"P4\n%d %d\n" % (width, height) + body, "and back")
 
 
+def an_image_that_is_not_as_its_header_says_is_refused():
+    body = bytes([1, 2])
+    wrong = [body[:1], b"", body + b"\n", body + b"x", body + b"P4\n8 2\n" + body, body * 2]
+    for data in wrong:
+        for words in ([], ["--record-length", "1"], ["--lines"]):
+            done = FS.run("put", "--header", "pbm", *words, "-", "/image", data=b"P4\n8 2\n" + data)
+            check(done.returncode == 3 and b"header says 2 rows of 1 bytes" in done.stderr, f"{data} {words}: {done}")
+    FS.fails(3, "/image", "stat", "/image")
+    for header in (b"P4\n#a\r8#b\n2#c\n", b"P4 8\t2\r", b"P4\n8 2\n"):
+        FS.ok("put", "-q", "--header", "pbm", "-", "/image", data=header + body)
+        FS.ok("transpose", "-q", "/image", "/turned")
+        check(FS.content("/turned") == b"P4\n2 8\n" + bytes([0] * 6 + [0x40, 0x80]), f"{header}")
+    FS.fails(2, "rows have 8 bits, not 7", "transpose", "--columns", "7", "/image", "/never")
+    FS.ok("append", "-", "/image", data=b"\x03")
+    FS.fails(3, "says 2 rows, but the file has 3 records", "transpose", "/image", "/never")
+    FS.fails(3, "says 2 rows, but the file has 3 records", "transpose", "--rows", "0:2", "/image", "/never")
+    FS.fails(3, "/never", "stat", "/never")
+
+
 def genotypes_by_variant_become_genotypes_by_sample():
     rnd = random.Random(2)
     samples, variants = 250, 333
@@ -196,6 +215,7 @@ def run_all():
         code = main(
             [
                 a_bitmap_is_transposed_and_comes_back,
+            an_image_that_is_not_as_its_header_says_is_refused,
                 genotypes_by_variant_become_genotypes_by_sample,
                 a_large_matrix_is_transposed_in_stripes_and_in_passes,
                 a_window_is_transposed_onto_any_width,

@@ -113,7 +113,18 @@ TEST_CASE("a PBM header ends before the rows, comments included, and says how lo
   REQUIRE(header);
   CHECK(header->bytes == "P4\n# by hand\n17 2\n");
   CHECK(header->record_length == 3);
+  CHECK(header->rows == 2);
   CHECK(file.rest() == "ROWSRO");
+}
+
+TEST_CASE("what is behind a PBM header is as long as it says, and nothing else is known of other headers") {
+  const auto header = Headed("P4\n17 2\nROWSRO").read("pbm");
+  REQUIRE(header);
+  CHECK(header->check_data(6, "f"));
+  for (const std::uint64_t bytes : {0, 3, 5, 7, 12})
+    CHECK(header->check_data(bytes, "f").error().code == Code::kCorrupt);
+  CHECK(Headed("P4\n17 0\n").read("pbm")->check_data(0, "f"));
+  CHECK(Headed("headRECORDS").read("4")->check_data(99, "f"));
 }
 
 TEST_CASE("a BED header is its magic number") {
@@ -125,6 +136,8 @@ TEST_CASE("a BED header is its magic number") {
 TEST_CASE("headers that are not there are refused") {
   CHECK(Headed("P1\n1 1\n0").read("pbm").error().code == Code::kCorrupt);
   CHECK(Headed("P4\nx").read("pbm").error().code == Code::kCorrupt);
+  CHECK(Headed("P4\n99999999999999999999 1\n").read("pbm").error().code == Code::kCorrupt);
+  CHECK(Headed("P4\n0 1\n").read("pbm").error().code == Code::kUnsupported);
   CHECK(Headed("abc").read("bed").error().code == Code::kCorrupt);
   CHECK(Headed("abc").read("4").error().code == Code::kCorrupt);
   CHECK(Headed("abc").read("png").error().code == Code::kInvalid);

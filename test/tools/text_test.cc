@@ -6,6 +6,7 @@
 #include "../../tools/pif/command/dispatch.h"
 #include "../../tools/pif/command/progress.h"
 #include "../../tools/pif/names/mode_change.h"
+#include "../../tools/pif/text/pbm.h"
 #include "../../tools/pif/text/text.h"
 #include "pif/base/limits.h"
 #include "pif/base/typed_path.h"
@@ -67,7 +68,7 @@ TEST_CASE("a delimiter is one character, an escape or a hexadecimal byte") {
 
 TEST_CASE("paths are absolute, with or without pif:, and come back in one form") {
   CHECK(*parse_path("/") == "/");
-  CHECK(*parse_path("pif:/a//b/") == "/a/b");
+  CHECK(*parse_path("pif:/a//b") == "/a/b");
   CHECK(*parse_path("/a/./b") == "/a/b");
   CHECK_FALSE(parse_path("a/b"));
   CHECK_FALSE(parse_path("pif:a"));
@@ -88,6 +89,12 @@ TEST_CASE("a path that no file can have is refused before anybody is asked, each
   CHECK(refused("/" + std::string(10'000, 'a')).find("the limit is 4096") != std::string::npos);
 }
 
+TEST_CASE("a slash or a dot at the end of a path stays, as one slash: by it only a folder is meant") {
+  for (const char* text : {"/a/", "/a//", "/a/.", "/a/./", "/./a/.//."}) CHECK(*parse_path(text) == "/a/");
+  for (const char* text : {"/", "//", "/.", "/./"}) CHECK(*parse_path(text) == "/");
+  CHECK(*parse_path("/a./.b") == "/a./.b");
+}
+
 TEST_CASE("a path in one form stays as it is") {
   REQUIRE(rc::check([](const std::vector<std::string>& names) {
     std::string text;
@@ -106,6 +113,7 @@ TEST_CASE("names join and come apart again") {
   CHECK(join_path("/", "a") == "/a");
   CHECK(join_path("/a", "b") == "/a/b");
   CHECK(base_name("/a/b") == "b");
+  CHECK(base_name("/a/b/") == "b");
   CHECK(base_name("/") == "");
 }
 
@@ -119,6 +127,33 @@ TEST_CASE("sizes and times are short for people") {
   CHECK(human_time(std::chrono::seconds(125)) == "2 min 05 s");
   CHECK(iso_date(1'000'000'005) == "1970-01-01T00:00:01.000000005Z");
   CHECK(mode_text(true, 0750) == "drwxr-x---");
+}
+
+TEST_CASE("before 1970 a second has its fraction, and time goes on") {
+  CHECK(iso_date(-1'500'000'000) == "1969-12-31T23:59:58.500000000Z");
+  CHECK(iso_date(-1) == "1969-12-31T23:59:59.999999999Z");
+  CHECK(iso_date(-1'000'000'000) == "1969-12-31T23:59:59.000000000Z");
+  CHECK(iso_date(0) == "1970-01-01T00:00:00.000000000Z");
+  CHECK(iso_date(INT64_MIN) == "1677-09-21T00:12:43.145224192Z");
+  CHECK(iso_date(INT64_MAX) == "2262-04-11T23:47:16.854775807Z");
+  CHECK(iso_second(-1) == "1969-12-31T23:59:59Z");
+}
+
+TEST_CASE("the header of a bitmap is read as netpbm reads it") {
+  const auto size = [](std::string_view text) {
+    const auto header = parse_pbm(text);
+    return header ? std::pair(header->width(), header->height()) : std::pair(std::uint64_t{0}, std::uint64_t{0});
+  };
+  const std::pair wanted(std::uint64_t{17}, std::uint64_t{2});
+  for (const char* text : {"P4\n17 2\n", "P4 17 2 ", "P4\t\r\n17\n\n2\t", "P4\n# one\n#two\n17 2\n", "P4#\n17 2\n",
+                           "P4\n17#wide\n2#high\n", "P4\n# ends with CR\r17 2\n", "P4\n017 0002\n"})
+    CHECK(size(text) == wanted);
+  CHECK(parse_pbm("P4 17 2 ")->row_bytes() == 3);
+  CHECK(parse_pbm("P4 16 0 ")->row_bytes() == 2);
+  for (const char* text :
+       {"", "P4", "P417 2\n", "P1\n17 2\n", "P4\n17 2", "P4\n17 2\n\n", "P4\n17 2\n#\n", "P4\n-17 2\n", "P4\n17x 2\n",
+        "P4\n17 4294967296\n", "P4\n17\v2\n", "P4\n# never ends 17 2 "})
+    CHECK_FALSE(parse_pbm(text));
 }
 
 TEST_CASE("a word for the shell is quoted only if it must be") {

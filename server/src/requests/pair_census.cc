@@ -38,9 +38,9 @@ Result<bool> PairCensus::is_off_pairs(ServerContext& context, std::uint64_t id, 
   if (!entry || entry->id() != id || entry->layout().form() != wire::kFormParity) return false;
   const auto& bevies = entry->layout().bevies();
   const auto is_default = [&](std::uint32_t size) { return size == context.config.default_bevy; };
-  const bool is_sound = bevies.size() % 2 == 0 && static_cast<std::uint64_t>(entry->layout().nodes_size()) ==
-                                                      std::uint64_t{context.config.default_bevy} *
-                                                          static_cast<std::uint64_t>(bevies.size());
+  const bool is_sound = bevies.size() % 2 == 0 &&
+                        static_cast<std::uint64_t>(entry->layout().nodes_size()) ==
+                            std::uint64_t{context.config.default_bevy} * static_cast<std::uint64_t>(bevies.size());
   if (!is_sound || !std::all_of(bevies.begin(), bevies.end(), is_default)) return false;
   const std::vector<std::uint32_t> nodes(entry->layout().nodes().begin(), entry->layout().nodes().end());
   const std::vector<std::uint32_t> sizes(bevies.begin(), bevies.end());
@@ -57,14 +57,15 @@ void PairCensus::step(ServerContext& context) {
   std::vector<std::pair<std::uint64_t, proto::StoredFile>> page;
   bool has_more = false;
   const Status scanned =
-      pairs_.empty() ? Status()
-                     : context.rows.scan(kFiles, kv::key_u64(next_), [&](std::string_view key, std::string_view stored) {
-                         has_more = page.size() >= kFilesInStep;
-                         if (has_more) return false;
-                         page.emplace_back(kv::u64_of_key(key), proto::StoredFile());
-                         page.back().second.ParseFromArray(stored.data(), static_cast<int>(stored.size()));
-                         return true;
-                       });
+      pairs_.empty()
+          ? Status()
+          : context.rows.scan(kFiles, kv::key_u64(next_), [&](std::string_view key, std::string_view stored) {
+              has_more = page.size() >= kFilesInStep;
+              if (has_more) return false;
+              page.emplace_back(kv::u64_of_key(key), proto::StoredFile());
+              page.back().second.ParseFromArray(stored.data(), static_cast<int>(stored.size()));
+              return true;
+            });
   for (const auto& [id, file] : page) {
     const auto is_off = is_off_pairs(context, id, file);
     found_ += is_off && *is_off ? 1 : 0;
