@@ -187,3 +187,22 @@ TEST_CASE("the last line of a log explains a failed start") {
   write_text(daemon.log(), "first\nthe root is in use\n\n");
   CHECK(last_log_line(daemon) == "the root is in use");
 }
+
+TEST_CASE("why a daemon has ended: its signal, its last error since it was started, or its exit code") {
+  constexpr int kExit0 = 0, kExit3 = 3 << 8, kKilled = 9;  // as waitpid() gives them
+  TempFolder folder;
+  fs::create_directory(folder / "lfs0");
+  const Daemon daemon{"lfs0", folder / "lfs0", {"/bin/false"}};
+  CHECK(reason_of_end(daemon, 0, kExit3) == "it ended with exit code 3");
+  const std::string earlier = "2026-01-01T00:00:00.000+00:00 lfs0 error: an earlier run's\n";
+  const std::string error = "2026-01-01T00:00:01.000+00:00 lfs0 error: the disk: is full\n";
+  const std::string news = "2026-01-01T00:00:02.000+00:00 lfs0 info: lfs0 stops\n";
+  const std::string warning = "2026-01-01T00:00:02.000+00:00 lfs0 warning: the server is silent\n";
+  write_text(daemon.log(), earlier + error + warning + news);
+  CHECK(reason_of_end(daemon, 0, kKilled) == "it was killed by signal 9 (Killed)");
+  CHECK(reason_of_end(daemon, 0, kExit3) + "\n" == error);
+  CHECK(reason_of_end(daemon, earlier.size() + error.size(), kExit0) ==
+        "it ended with exit code 0; its log ends: " + news.substr(0, news.size() - 1));
+  write_text(daemon.log(), news + "/bin/false: error while loading shared libraries: libx.so\n");
+  CHECK(reason_of_end(daemon, 0, kExit3) == "/bin/false: error while loading shared libraries: libx.so");
+}

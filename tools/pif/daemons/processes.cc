@@ -39,7 +39,8 @@ std::vector<std::string> words_of(pid_t pid) {
 // Whether this command line serves the daemon.
 bool serves(const std::vector<std::string>& words, const Daemon& daemon) {
   const auto has = [&](const std::string& word) { return std::find(words.begin(), words.end(), word) != words.end(); };
-  return !words.empty() && std::all_of(daemon.arguments.begin() + 1, daemon.arguments.end(), has) && !has("init");
+  return !words.empty() && daemon.arguments.size() > 1 &&
+         std::all_of(daemon.arguments.begin() + 1, daemon.arguments.end(), has) && !has("init");
 }
 
 std::optional<pid_t> number_of(const std::filesystem::directory_entry& entry) {
