@@ -349,6 +349,8 @@ TEST_CASE("nobody is rebuilt who is not there, and of two companions the one los
   const auto refused = some.rebuilt(1, kViewMember);  // by who believes that it lost nothing
   CHECK_THAT(refused.error().text, Catch::Contains("lfs1 was lost after lfs0"));
   REQUIRE(some.rebuilt(2, kViewReturning));
+  CHECK(code_of(some.rebuilt(1, kViewReturning)) == Code::kBusy);  // one after the other
+  REQUIRE(some.rebuilt(2, kViewMember));
   REQUIRE(some.rebuilt(1, kViewReturning));
 }
 
@@ -412,6 +414,7 @@ TEST_CASE("where a loss is accepted the node that was lost first returns first, 
   for (const auto& node : view.nodes()) order[node.node()] = node.lost_order();
   CHECK(order == std::map<std::uint32_t, std::uint32_t>{{1, 2}, {2, 1}, {5, 3}});
   REQUIRE(some.rebuilt(1, kViewReturning));
+  REQUIRE(some.rebuilt(1, kViewMember));
   REQUIRE(some.lfs(2).beat(some.world).verdict() == kGoOn);
   REQUIRE(some.rebuilt(2, kViewReturning));
   require_sound(some.world);

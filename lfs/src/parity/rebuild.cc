@@ -368,7 +368,7 @@ void Rebuild::end_round() {
     if (!may_set_aside()) return pause();
     phase_ = Phase::kSettingAside;
     next_try_ = context_.now();
-    set_aside();
+    if (!lacking_files_.is_busy()) set_aside();  // what was said as a member may be under way still
   } else if (!is_last_round_ && !is_short && ++long_rounds_ < kRoundsMax) {
     begin_round();  // until little came meanwhile
   } else {
@@ -434,8 +434,7 @@ void Rebuild::end_lacking_round() {
   });
 }
 
-// ---- the end
-// ---------------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------------------
 
 // Rows come here again when it is returning; then what came until then is fetched, and it is a member.
 void Rebuild::tell() {

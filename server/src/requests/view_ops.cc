@@ -23,7 +23,8 @@ Status check_silent(const ServerContext& context, const Node& node) {
                           node.info.name(), seconds(context.now - node.leased)));
 }
 
-// Who returns has not said yet of which files it has its part. What it lacks of the others it gets from who is there.
+// Who returns has not said yet of which files it has its part. If it were lost again after a companion, each might take
+// the other for the one that knows less. So until it is a member no companion of it goes, or returns, too.
 Status check_nobody_returns(const ServerContext& context, const Node& node) {
   const std::uint32_t other = context.registry.returning_companion(node.info.id(), context.now);
   if (other == 0) return {};
@@ -117,6 +118,7 @@ Status node_rebuilt(ServerContext& context, Call&, const proto::NodeRebuilt& ask
   if (!may_move(membership.state, to))
     return fail(Code::kInvalid, fmt::format("{} is {}: it does not become {}", node->info.name(),
                                             view_state_name(membership.state), view_state_name(to)));
+  if (to == kViewReturning) PIF_TRY(check_nobody_returns(context, *node));
   node->in_drill = false;
   return context.registry.move(*node, {to});
 }
