@@ -397,6 +397,27 @@ TEST_CASE(
   CHECK(client.list("/")->entries.size() == 30);
 }
 
+TEST_CASE(
+    "as many requests as a client has under way are recognised when they are sent again, whatever came after them") {
+  World world;
+  Client client(world);
+  constexpr int kUnderWay = 256;
+  for (int i = 0; i < kUnderWay; ++i) REQUIRE(client.create("/f" + std::to_string(i), true));
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < kUnderWay; ++i) {
+    ids.push_back(client.post(Client::rename_request("/f" + std::to_string(i), "/g" + std::to_string(i))));
+    if (i % 16 == 15) world.run();  // several turns
+  }
+  world.run();
+  for (const auto id : ids) REQUIRE(client.answer(id));
+  REQUIRE(client.create("/f0", true));  // somebody else's
+  for (int i = 0; i < kUnderWay; ++i) {
+    const auto request = Client::rename_request("/f" + std::to_string(i), "/g" + std::to_string(i));
+    REQUIRE(client.ask(request, ids[static_cast<std::size_t>(i)]));
+  }
+  CHECK(client.exists("/f0"));
+}
+
 TEST_CASE("a recursive remove that is asked for again is not done again, and answered over the newest connection") {
   World world;
   Client client(world);

@@ -33,7 +33,8 @@ inline constexpr std::size_t kSessionsMax = 16384;
 // Root and the owner have no limit of their own: LFSs and what repairs a file system run as they do, and who can end
 // the server needs no sessions to keep others out.
 inline constexpr std::size_t kSessionsPerUserMax = kSessionsMax / 4;
-inline constexpr std::size_t kAnswersKept = 64;              // per session, in memory
+// Per session, in memory: more than a client has requests under way (kServerRequestsAtOnce of the library).
+inline constexpr std::size_t kAnswersKept = 512;
 inline constexpr std::size_t kAnswerBytesKept = 256u << 10;  // per session, in memory
 inline constexpr std::size_t kCountedKept = 256;             // per session, in memory
 inline constexpr std::size_t kAnswersStored = 4;             // per session at least, if there are so many
