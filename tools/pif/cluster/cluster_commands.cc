@@ -259,8 +259,7 @@ void add_cluster_options(CLI::App* command, ClusterCommandsOptions& options) {
       ->add_option("--disk", options.disks,
                    "Roots of a new file system are on these disks, in the folder pif-ID of each; again for each disk")
       ->type_name("DIR")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);  // or it would take DIR too
   command
       ->add_option("-n", options.count,
                    "Number of LFSs of a new file system (default: 4; with --disk one on each, or a multiple)")
