@@ -62,7 +62,7 @@ void RedoLog::become(const redo::Reader& reader) {
 Status RedoLog::replay_batches(const redo::StoredHead& head, const Replay& replay) {
   PIF_TRY_VALUE(const auto size, file(round_).size());
   redo::Reader reader(file(round_), path(round_), size, kFirstEntry, head);
-  PIF_ASSERT(begin_ == kFirstEntry && end_ == kFirstEntry && last_number_ == 0, begin_, last_number_);  // opened once
+  PIF_ASSERT(end_ == kFirstEntry && last_number_ == 0, end_, last_number_);  // opened once
   become(reader);
   std::vector<redo::Reader::Entry> batch;
   LoggedRequests last;
@@ -81,7 +81,8 @@ Status RedoLog::replay_batches(const redo::StoredHead& head, const Replay& repla
       PIF_TRY_VALUE(const bool was_needed, replay(one.view(), one.stored.number));
       is_last_sure = is_last_sure && was_needed;
     }
-    if (batch.empty() && end_ == kFirstEntry) begin_ = reader.end();
+    const bool is_of_rounds_before = batch.empty() && end_ == kFirstEntry;
+    if (!is_of_rounds_before) bytes_ += reader.end() - end_;
     batch.clear();
     become(reader);
   }
@@ -125,7 +126,7 @@ Status RedoLog::sync(component::File& file) {
 
 Status RedoLog::write_batch() {
   PIF_ASSERT(batch_.is_closed && batch_.bytes % redo::kAlign == 0, batch_.bytes);
-  PIF_ASSERT(round_ > 0 && end_ >= begin_ && end_ % redo::kAlign == 0, round_, begin_, end_.load());
+  PIF_ASSERT(round_ > 0 && end_ >= kFirstEntry && end_ % redo::kAlign == 0, round_, end_);
   if (failed_)
     return fail(Code::kIo,
                 fmt::format("{} failed to sync: overwrites stop until the LFS is started again", path(round_)));
@@ -140,8 +141,9 @@ void RedoLog::end_batch(bool ok) {
   PIF_ASSERT(batch_.number > last_number_, batch_.number, last_number_);
   if (ok) {
     end_ += batch_.bytes;
+    bytes_ += batch_.bytes;
     written_ += batch_.bytes;
-    PIF_ASSERT(end_ % redo::kAlign == 0, end_.load());
+    PIF_ASSERT(end_ % redo::kAlign == 0, end_);
     chain_ = batch_.chain;
   }
   last_number_ = std::max(last_number_, batch_.number);
@@ -174,7 +176,8 @@ Status RedoLog::checkpoint(std::uint64_t number, const LoggedRequests& requests)
   PIF_TRY(file.write(0, std::as_bytes(std::span(&head, 1))));
   PIF_TRY(sync(file));
   round_ = round;
-  begin_ = end_ = end;
+  end_ = end;
+  bytes_ = 0;
   last_number_ = head.number;
   chain_ = chain;
   return {};

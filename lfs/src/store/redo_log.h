@@ -54,9 +54,7 @@ class RedoLog {
 
   bool is_half_full() const { return bytes() >= bytes_max_ / 2; }
   bool empty() const { return bytes() == 0; }
-  std::uint64_t bytes() const {
-    return end_ - begin_;
-  }                                                   // of entries whose in-place data may not be durable; any thread
+  std::uint64_t bytes() const { return bytes_; }      // of batches whose in-place data may not be durable; any thread
   std::uint64_t written() const { return written_; }  // in batches of all rounds since open(); loop's thread
   bool failed() const { return failed_; }  // a sync failed: nothing is known of the log until it is opened again
   std::uint64_t last_number() const { return last_number_; }
@@ -95,8 +93,8 @@ class RedoLog {
   const std::uint64_t bytes_max_;
   std::array<std::unique_ptr<component::File>, 2> files_;
   std::uint64_t round_ = 0;
-  std::uint64_t begin_ = kFirstEntry;             // of the round's own entries: behind the requests of rounds before
-  std::atomic<std::uint64_t> end_ = kFirstEntry;  // bytes() may be asked for meanwhile
+  std::uint64_t end_ = kFirstEntry;
+  std::atomic<std::uint64_t> bytes_ = 0;  // without the requests of rounds before
   std::uint64_t written_ = 0;
   std::uint64_t last_number_ = 0;
   std::uint64_t chain_ = 0;
