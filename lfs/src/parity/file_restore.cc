@@ -168,6 +168,7 @@ void FileRestore::begin() {
 // Rows, parity, or the length: LFS 0 and its deputy know it of each file that was appended to. An empty disk gets it of
 // all others, too.
 bool FileRestore::belongs_here() const {
+  PIF_ASSERT(keeper_.has_value(), file_.file());
   if (rows_ > 0 || keeper_->parity_rows(file_length_) > 0) return true;
   const bool may_lack_it = purpose_ != Purpose::kRebuild && !is_unreadable_ && grants_ == 0;
   return knows_length() && file_length_.records > 0 && !may_lack_it;
@@ -175,6 +176,7 @@ bool FileRestore::belongs_here() const {
 
 // Nobody knows any more what of them counts, and in a parity file that is there already old frames would.
 void FileRestore::put_old_files_aside() {
+  PIF_ASSERT(!component_ && (is_unreadable_ || purpose_ != Purpose::kRebuild), file_.file());
   const FileId file(file_.file());
   spdlog::warn("{}: {} does not know its component; it is made anew out of what others have", file_.path(),
                context_.config.name);

@@ -136,6 +136,7 @@ void Managing::remove_old_aside(std::int64_t wall, bool is_short) {
     context_.world.executor.submit([removed, copy, storage = &context_.world.storage,
                                     root = context_.config.root] { *removed = remove_aside(*storage, root, copy); },
                                    [this, removed, copy] {
+                                     PIF_ASSERT(aside_removals_ > 0, copy.file.value);
                                      --aside_removals_;
                                      if (!*removed) return spdlog::warn("{}", removed->error().text);
                                      aside_.forget(copy);

@@ -50,6 +50,8 @@ void ComponentMend::start_missing(const One& file, bool only_look, Done done) {
   is_missing_ = true;
   done_ = std::move(done);
   if (context_.components.find(file_)) return end(Outcome::kNothing);  // it came since
+  if (context_.components.is_quarantined(file_))
+    return end(Outcome::kFailed, {Code::kUnavailable, "what is here of it is in quarantine", {}});
   if (file.untouched() && !has_part(file)) return end(Outcome::kNothing);
   const Status all_there = check_all_there(file);
   if (!all_there) return end(has_part(file) ? Outcome::kFailed : Outcome::kNothing, all_there.error());
@@ -78,12 +80,14 @@ Status ComponentMend::check_all_there(const One& file) const {
 
 // In this view, so that nothing is published meanwhile that it does not hear of.
 void ComponentMend::restore(const One& file, FileRestore::Purpose purpose) {
+  PIF_ASSERT(!restore_ && is_busy() && file.file() == file_.value, file.file(), file_.value);
   const FileRestore::Moment moment{context_.view.index(), 0};
   restore_ = std::make_shared<FileRestore>(keeping_, managing_, rate_, file, moment, purpose);
   restore_->start([this](FileRestore::Outcome outcome, const Error& error) { restored(outcome, error); });
 }
 
 void ComponentMend::restored(FileRestore::Outcome outcome, const Error& error) {
+  PIF_ASSERT(is_busy(), file_.value);
   switch (outcome) {
     case FileRestore::Outcome::kRestored: return end(Outcome::kMended);
     case FileRestore::Outcome::kNothing:

@@ -15,6 +15,7 @@ constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 }  // namespace
 
 void ScrubFiles::start(Done done) {
+  PIF_ASSERT(!done_ && missing_.empty(), component_->file.value);
   done_ = std::move(done);
   patience_ = job_->context().now() + kPatience;
   step();
@@ -36,6 +37,7 @@ void ScrubFiles::step() {
 }
 
 void ScrubFiles::look() {
+  PIF_ASSERT(!is_busy_ && !is_gone(), component_->file.value);
   is_busy_ = true;
   job_->pass.keeping.works.submit(
       [self = shared_from_this()] {
@@ -61,6 +63,7 @@ void ScrubFiles::looked() {
 
 // Here, where the component is not removed at the same time: nobody would know of files made anew then.
 void ScrubFiles::make() {
+  PIF_ASSERT(!is_busy_ && !component_->is_removed() && !job_->pass.only_look, component_->file.value);
   const auto made =
       component::open_files(job_->storage, job_->stem, component_->shape.format, component::OpenMode::kCreate);
   if (!made) {

@@ -50,6 +50,7 @@ void ScrubMissing::advance() {
 }
 
 void ScrubMissing::list() {
+  PIF_ASSERT(has_more_ && !is_listing_ && queue_.empty(), after_);
   is_listing_ = true;
   net::Packet packet;
   proto::ListLost& asked = *packet.envelope.mutable_list_lost();
@@ -59,6 +60,7 @@ void ScrubMissing::list() {
 }
 
 void ScrubMissing::listed(const Result<net::Packet>& reply) {
+  PIF_ASSERT(is_listing_, after_);
   is_listing_ = false;
   if (reply) {
     const auto& page = reply->envelope.list_lost_reply();
@@ -79,6 +81,7 @@ void ScrubMissing::take(const proto::ListLostReply& page) {
 }
 
 void ScrubMissing::mend(const One& file) {
+  PIF_ASSERT(!mend_.is_busy() && !is_over_, file.file());
   mend_.start_missing(file, pass_->only_look, [this, file](ComponentMend::Outcome outcome, const Error& error) {
     mended(file, outcome, error);
   });

@@ -420,6 +420,7 @@ void ScrubPages::write_frames() {
 
 // Files that were missing have names now.
 Status ScrubPages::sync() const {
+  PIF_ASSERT(files_ != nullptr, component_->file.value);
   PIF_TRY(component::sync(*files_));
   return job_->storage.sync_folder(job_->folder());
 }

@@ -1,5 +1,6 @@
 #include "store/aside.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -28,11 +29,6 @@ bool parse_since(const std::string& name, std::int64_t& since) {
   return error == std::errc() && end == name.data() + name.size();
 }
 
-bool is_there(component::Storage& storage, const std::string& path) {
-  const auto file = storage.open(path, component::OpenMode::kRead);
-  return file || file.error().code != Code::kNotFound;
-}
-
 }  // namespace
 
 Result<std::int64_t> free_moment(component::Storage& storage, const std::string& root, std::int64_t now) {
@@ -45,10 +41,12 @@ Result<std::int64_t> free_moment(component::Storage& storage, const std::string&
 }
 
 Result<bool> put_aside(component::Storage& storage, const std::string& root, const AsideCopy& copy) {
+  PIF_ASSERT(copy.file.value != 0, copy.since);
   const std::string folder = folder_of(root, copy.since);
   bool any = false;
   for (const std::string& path : component::possible_names(component::stem(root, copy.file))) {
-    if (!is_there(storage, path)) continue;
+    PIF_TRY_VALUE(const auto stored, storage.stored_bytes(path));
+    if (!stored) continue;
     if (!any) PIF_TRY(storage.make_folder(folder));
     any = true;
     PIF_TRY(storage.rename(path, folder + "/" + name_in(path)));
@@ -72,11 +70,13 @@ Result<std::optional<AsideCopy>> put_aside_now(component::Storage& storage, cons
 }
 
 Status remove_aside(component::Storage& storage, const std::string& root, const AsideCopy& copy) {
+  PIF_ASSERT(copy.file.value != 0, copy.since);
   const std::string folder = folder_of(root, copy.since);
   for (const std::string& path : component::possible_names(component::stem(root, copy.file)))
     PIF_TRY(storage.remove(folder + "/" + name_in(path)));
-  PIF_TRY_VALUE(const auto left, storage.list(folder));
-  return left.empty() ? storage.remove_tree(folder) : Status();
+  const auto left = storage.list(folder);
+  if (left) return left->empty() ? storage.remove_tree(folder) : Status();
+  return left.error().code == Code::kNotFound ? Status() : Status(fail(left.error()));
 }
 
 Status Aside::load(component::Storage& storage, const std::string& root) {
@@ -103,6 +103,7 @@ void Aside::learn(FileId file, Word word) {
 }
 
 void Aside::forget(const AsideCopy& copy) {
+  PIF_ASSERT(copies_.contains(copy), copy.file.value, copy.since);
   copies_.erase(copy);
   if (!has(copy.file)) words_.erase(copy.file);
 }
@@ -119,6 +120,7 @@ std::vector<AsideCopy> Aside::over(const Moment& moment, std::size_t most,
                          (word == Word::kCommitted && is_here(copy.file));
     if (word == Word::kGone || (may_end && is_late)) out.push_back(copy);
   }
+  PIF_ASSERT(out.size() <= std::min(most, copies_.size()), out.size(), most);
   return out;
 }
 
