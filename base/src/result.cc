@@ -50,6 +50,9 @@ Code code_from_errno(int error) {
     case ENOSYS: return Code::kUnsupported;
     case EFBIG:
     case EMSGSIZE: return Code::kTooLarge;
+    case EMFILE:  // limits of the process or the machine
+    case ENFILE:
+    case ENOMEM:
     case EBUSY:
     case EADDRINUSE: return Code::kBusy;
     default: return Code::kIo;

@@ -185,12 +185,16 @@ Status serve(const std::string& folder, const std::string& name) {
   config.uid = getuid();
   config.pid = getpid();
 
+  const net::SystemClock clock;
+  lfs::DiskHealth health(clock);
+  const auto watched = lfs::watch(*storage, health);
   net::ThreadExecutor executor(*messenger, kExecutorThreads);
   net::SystemEntropy entropy;
   PIF_TRY_VALUE(std::string listen, worker_listen(cluster, name));
   const auto spawner = lfs::make_real_spawner(helper_path(), std::move(listen));
   lfs::World world{
-      *messenger, *storage, *catalogue, executor, *spawner, entropy, [&executor] { executor.run_completions(); }};
+      *messenger, *watched, *catalogue, executor, *spawner, entropy, [&executor] { executor.run_completions(); },
+      &health};
   lfs::Lfs lfs(std::move(config), std::move(world));
   catch_signals(*messenger);
   PIF_TRY(lfs.open());

@@ -149,6 +149,7 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_acquire)) {
     if (auto taken = take_deliveries(stop, more); !taken && !stop.load(std::memory_order_acquire)) return taken;
     more = end_turn();
+    if (reporting.must_end()) return fail(Code::kUnavailable, *reporting.must_end());
   }
   return {};
 }

@@ -22,6 +22,7 @@ struct Lfs {
   std::uint64_t adopted = 1;  // the first view
   std::uint64_t peers = 0;
   proto::Moment told;
+  std::string trouble;  // how its disk fails
 
   explicit Lfs(std::uint32_t of) : id(of), uuid(std::string(32, static_cast<char>('0' + of))) {}
   Envelope request(const World& world, BeatStage stage) const {
@@ -30,6 +31,10 @@ struct Lfs {
     beat.mutable_node()->set_uuid(uuid);
     beat.mutable_node()->set_incarnation(incarnation);
     beat.mutable_node()->set_number(number);
+    if (!trouble.empty()) {
+      beat.mutable_node()->set_state(kStateFailing);
+      beat.mutable_node()->set_trouble(trouble);
+    }
     beat.set_stage(stage);
     beat.set_view(adopted);
     beat.set_peers(peers);
@@ -94,13 +99,14 @@ struct Some {
     request.mutable_replace_node()->set_uuid(lfs(node).uuid);
     return owner->ask(request);
   }
-  std::uint32_t state(std::uint32_t node) {
+  proto::NodeInfo shown(std::uint32_t node) {
     const proto::NodesReply reply = owner->nodes();
     for (const auto& info : reply.nodes()) {
-      if (info.id() == node) return info.view_state();
+      if (info.id() == node) return info;
     }
-    return 0;
+    return {};
   }
+  std::uint32_t state(std::uint32_t node) { return shown(node).view_state(); }
   // As the LFS would adopt it.
   proto::View view(std::uint32_t at) {
     const auto reply = lfs(at).beat(world);
@@ -485,6 +491,96 @@ TEST_CASE("a server that may declares nodes lost that are silent, but not two th
     some.live(20, {3, 4, 6, 7});
     CHECK(some.state(8) == kViewMember);
   }
+}
+
+TEST_CASE(
+    "a node whose disk fails is shown, gets no new files and no lease, and is lost as a silent one is, and ends") {
+  Some some(8, 2);  // pairs 1 to 4 and 5 to 8
+  some.world.declares_lost = true;
+  some.restart();
+  const std::set<std::uint32_t> all = {1, 2, 3, 4, 5, 6, 7, 8};
+  some.live(8, all);
+  Lfs& failing = some.lfs(1);
+  failing.trouble = "its disk fails: cannot sync /disk1/f: Input/output error";
+  some.live(1, all);
+  CHECK(some.shown(1).state() == kStateFailing);
+  CHECK(some.shown(1).trouble() == failing.trouble);
+  CHECK(failing.beat(some.world).lease_ms() == 6000);  // it may be over in a moment
+  const auto made = some.owner->create("/f");
+  REQUIRE(made);
+  for (const std::uint32_t node : made->layout().nodes()) CHECK(node > 4);
+  some.live(3, all);
+  CHECK(failing.beat(some.world).lease_ms() == 0);
+  CHECK(some.state(1) == kViewMember);
+  SECTION("if it goes on") {
+    for (int i = 0; i < 20 && some.state(1) == kViewMember; ++i) {
+      some.world.advance(1);
+      for (const std::uint32_t id : all) some.lfs(id).beat(some.world);
+    }
+    CHECK(some.state(1) == kViewLost);
+    const auto reply = failing.beat(some.world);
+    CHECK(reply.verdict() == kEnd);
+    CHECK_THAT(reply.text(), Catch::Contains("lfs0 is lost") && Catch::Contains(failing.trouble));
+    CHECK(failing.beat(some.world).verdict() == kEnd);
+    CHECK(some.state(1) == kViewLost);
+    CHECK(some.shown(1).trouble() == failing.trouble);
+    failing.trouble.clear();
+    failing.start(some.world);  // by a person, who has mended it
+    CHECK(some.state(1) == kViewRebuilding);
+    CHECK(failing.beat(some.world).verdict() == kGoOn);
+  }
+  SECTION("not if it ceases") {
+    failing.trouble.clear();
+    some.live(20, all);
+    CHECK(failing.beat(some.world).lease_ms() == 6000);
+    CHECK(some.state(1) == kViewMember);
+    CHECK(some.shown(1).state() == kStateUp);
+    CHECK(some.shown(1).trouble().empty());
+  }
+}
+
+TEST_CASE("a node whose disk fails is not lost by itself, and keeps its lease, where that would cost files") {
+  SECTION("its companion is absent") {
+    Some some(4, 2);
+    some.world.declares_lost = true;
+    some.restart();
+    some.live(20, {2, 3, 4});
+    REQUIRE(some.state(1) == kViewLost);
+    some.lfs(3).trouble = "its disk fails";
+    some.live(30, {2, 3, 4});
+    CHECK(some.state(3) == kViewMember);
+    CHECK(some.lfs(3).beat(some.world).lease_ms() == 6000);
+  }
+  SECTION("files have no parity") {
+    Some some(4);
+    some.world.declares_lost = true;
+    some.restart();
+    some.lfs(3).trouble = "its disk fails";
+    some.live(30, {1, 2, 3, 4});
+    CHECK(some.state(3) == kViewMember);
+    CHECK(some.lfs(3).beat(some.world).lease_ms() == 6000);
+  }
+}
+
+TEST_CASE("a node that is up is lost by a person's word when its lease is over, and ends") {
+  Some some(4, 2);
+  some.live(3, {1, 2, 3, 4});
+  CHECK(some.lfs(1).beat(some.world).lease_ms() == 6000);
+  CHECK(code_of(some.lost(1)) == Code::kBusy);
+  CHECK(some.lfs(1).beat(some.world).lease_ms() == 0);
+  some.live(6, {1, 2, 3, 4});
+  CHECK(some.state(1) == kViewMember);
+  some.world.advance(1);
+  for (const std::uint32_t id : {2, 3, 4}) REQUIRE(some.lfs(id).beat(some.world).verdict() == kGoOn);
+  some.lfs(1).beat(some.world);
+  CHECK(some.state(1) == kViewLost);
+  REQUIRE(some.lost(1));  // asked again
+  CHECK(some.lfs(1).beat(some.world).verdict() == kEnd);
+  CHECK(some.state(1) == kViewLost);
+  some.lfs(1).start(some.world);
+  CHECK(some.state(1) == kViewRebuilding);
+  CHECK(code_of(some.lost(3)) == Code::kInvalid);  // its companion is absent: nothing has changed for it
+  CHECK(some.lfs(3).beat(some.world).lease_ms() == 6000);
 }
 
 TEST_CASE("a directory that is kept though it is old has a newer view than all that LFSs have adopted") {

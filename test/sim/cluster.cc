@@ -137,7 +137,9 @@ void Cluster::start_lfs(unsigned index) {
 }
 
 void Cluster::run_lfs(Actor& self, unsigned index) {
-  const auto storage = open_disk(index);
+  const auto disk = open_disk(index);
+  lfs::DiskHealth health(self.clock());
+  const auto storage = lfs::watch(*disk, health);
   const auto catalogue = store_of(self.name() + "'s catalogue", nodes_[index].root.catalogue, nodes_[index].faults);
   SimSpawner spawner(world_, self, programs_);
   lfs::Config config;
@@ -155,7 +157,7 @@ void Cluster::run_lfs(Actor& self, unsigned index) {
   config.sync_all_from = 3;       // so that histories meet both ways of syncing
   config.near_from_bytes = 3000;  // and both ways of reading rows for their parity
   lfs::Lfs daemon(std::move(config), lfs::World{self.messenger(), *storage, *catalogue, self.executor(), spawner,
-                                                self.entropy(), [&self] { self.run_done(); }});
+                                                self.entropy(), [&self] { self.run_done(); }, &health});
   ended(self, daemon.open().and_then([&] { return daemon.serve(never_); }));
 }
 

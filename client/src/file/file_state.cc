@@ -51,8 +51,10 @@ access::Grant::Renew renewal(Session& session, const FileParts& parts, const Ope
 void note_those_down(access::LfsLinks& links, std::span<const proto::NodeInfo> nodes) {
   constexpr std::uint32_t kDown = 3;
   constexpr std::uint32_t kStale = 5;
-  for (const proto::NodeInfo& node : nodes)
+  for (const proto::NodeInfo& node : nodes) {
     if (node.state() == kDown || node.state() == kStale) links.note_said_down(node.id());
+    if (node.state() == wire::kStateFailing) links.note_away(node.id());  // whatever it answers, it may take long
+  }
 }
 
 DataPath path_for(DataPath wanted, bool is_small) {

@@ -23,7 +23,7 @@ constexpr std::size_t kPathsPerStat = 256;
 constexpr std::size_t kPathsPerRemove = 256;
 
 std::string_view state_name(std::uint32_t state) {
-  constexpr std::string_view kNames[] = {"unknown", "up", "suspect", "down", "draining", "stale"};
+  constexpr std::string_view kNames[] = {"unknown", "up", "suspect", "down", "draining", "stale", "failing"};
   return state < std::size(kNames) ? kNames[state] : kNames[0];
 }
 

@@ -32,7 +32,7 @@ struct LfsContext {
         world(std::move(world_in)),
         turns(world.messenger, config.name),
         components(config.root, world.storage, world.catalogue, numbers),
-        batch(components, numbers, world.messenger.clock()),
+        batch(components, numbers, world.messenger.clock(), world.health),
         view(config.key, config.node),
         authorizer(config.key, world.messenger, worker_identity),
         input_locks([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }),

@@ -1,6 +1,7 @@
 #include "requests/reporting.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ constexpr Duration kPatience = std::chrono::seconds(5);
 constexpr std::size_t kStatesAtOnce = 4096;
 
 using enum wire::BeatStage;
+using enum wire::OwnState;
 using enum wire::Verdict;
 
 }  // namespace
@@ -70,8 +72,36 @@ Time Reporting::next_deadline() const {
   return std::min(next_beat_, calls_.next_deadline());
 }
 
+// Trouble with the disk is told at once.
+void Reporting::look_at_disk() {
+  DiskHealth* const health = context_.world.health;
+  if (health == nullptr) return;
+  auto trouble = health->trouble();
+  if (trouble && !disk_trouble_) {
+    spdlog::error("the disk of {} fails: {}", context_.config.root, *trouble);
+    disk_trouble_since_ = context_.world.messenger.clock().wall_seconds();
+    beat_soon();
+  }
+  if (!trouble && disk_trouble_) spdlog::info("the disk of {} answers again", context_.config.root);
+  disk_trouble_ = std::move(trouble);
+  if (!is_probing_ && health->take_probe()) probe_disk();
+}
+
+// A read has failed: whether the disk still takes anything. How that ends is noted in its health.
+void Reporting::probe_disk() {
+  PIF_ASSERT(!is_probing_ && context_.world.health != nullptr);
+  is_probing_ = true;
+  auto write = [&storage = context_.world.storage, path = scratch_folder(context_.config.root) + "/probe"] {
+    const std::array<std::byte, 1> byte{};
+    auto file = storage.open(path, component::OpenMode::kCreate);
+    if (file && (*file)->write(0, byte)) static_cast<void>((*file)->sync().has_value());
+  };
+  context_.world.executor.submit(std::move(write), [this] { is_probing_ = false; });
+}
+
 void Reporting::tick() {
   if (!has_server(context_.config)) return;
+  look_at_disk();
   calls_.expire();
   const Time now = context_.now();
   if (context_.peer_list.take_wanted()) next_beat_ = std::min(next_beat_, now + kConnectEvery);
@@ -113,7 +143,11 @@ proto::NodeInfo Reporting::node_info() {
   info.set_id(config.node);
   info.set_name(config.name);
   *info.mutable_endpoints() = config.endpoints;
-  info.set_state(1);
+  info.set_state(disk_trouble_ ? kStateFailing : kStateUp);
+  if (disk_trouble_) {
+    info.set_trouble("its disk fails: " + *disk_trouble_);
+    info.set_trouble_since(disk_trouble_since_);
+  }
   info.set_pid(config.pid);
   info.set_root(config.root);
   info.set_host(config.host);
@@ -174,6 +208,7 @@ void Reporting::obey(const proto::HeartbeatReply& reply) {
   if (agrees_ && reply.moment().run() != context_.numbers.run()) context_.components.forget_tombstones();
   if (agrees_) context_.numbers.note_moment(reply.moment());
   if (reply.verdict() == kIsStale) return stop_serving(reply.text());
+  if (reply.verdict() == kEnd) must_end_ = reply.text();
   if (context_.standing == Standing::kServing) return;
   if (reply.verdict() == kAdmitted) become(reply.incarnation(), reply.ask_all());
   if (reply.verdict() == kGoOn && has_kept_) serve();

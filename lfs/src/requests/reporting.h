@@ -3,6 +3,9 @@
 // configuration nobody need admit it.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "context/lfs_context.h"
 #include "pif/net/calls.h"
 #include "requests/managing.h"
@@ -21,6 +24,8 @@ class Reporting {
   void beat_soon() { next_beat_ = context_.now(); }
   void tick();
   Time next_deadline() const;
+  // Why the server says that this process is to end, as it is lost; nothing: it may go on.
+  const std::optional<std::string>& must_end() const { return must_end_; }
 
  private:
   bool connect();
@@ -37,6 +42,8 @@ class Reporting {
   void ask_states();
   void settled(Component& component);
   void learn_states(const std::vector<std::uint64_t>& files, const proto::FileStatesReply& reply);
+  void look_at_disk();
+  void probe_disk();
   proto::NodeInfo node_info();
   void add_right(net::Packet& packet);
   net::Packet request();
@@ -53,6 +60,10 @@ class Reporting {
   bool ask_all_ = false;       // once it serves
   bool agrees_ = false;        // the server's history is this root's: its words about files count
   std::string files_refused_;  // why, said last
+  std::optional<std::string> must_end_;
+  std::optional<std::string> disk_trouble_;  // how the disk fails
+  std::int64_t disk_trouble_since_ = 0;      // wall seconds
+  bool is_probing_ = false;
   Time next_beat_{};
   std::string capability_;
   std::int64_t capability_until_ = 0;  // wall seconds; minted anew before it expires

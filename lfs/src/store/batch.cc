@@ -92,6 +92,7 @@ void CatalogueBatch::flush() {
                            std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(end)));
     PIF_ASSERT(begin < end && part.size() == end - begin, begin, end);
     const Status committed = commit(part);
+    if (health_ != nullptr) health_->note(DiskCall::kChange, "the catalogue", 0, committed);
     const Status stale = fail(Code::kStaleFile, "the file was deleted meanwhile");
     for (auto& item : part)
       if (item.done) item.done(item.stale ? stale : committed);

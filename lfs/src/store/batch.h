@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "pif/lfs/disk_health.h"
 #include "store/catalogue.h"
 #include "store/components.h"
 #include "store/numbers.h"
@@ -16,9 +17,9 @@ class CatalogueBatch {
   using Change = std::function<void(proto::ComponentState&)>;
   using Done = std::function<void(const Status&)>;  // durable now, or why not; may ask for further changes
 
-  // clock: of the quarantine.
-  CatalogueBatch(Components& components, Numbers& numbers, Clock& clock)
-      : components_(components), numbers_(numbers), clock_(clock) {}
+  // clock: of the quarantine. health: is told of commits that fail; may be null.
+  CatalogueBatch(Components& components, Numbers& numbers, Clock& clock, DiskHealth* health)
+      : components_(components), numbers_(numbers), clock_(clock), health_(health) {}
 
   // `change` is applied to the component's state of the moment of the commit, after the changes asked for before.
   void update(ComponentPtr component, Change change, Done done = {});
@@ -58,6 +59,7 @@ class CatalogueBatch {
   Components& components_;
   Numbers& numbers_;
   Clock& clock_;
+  DiskHealth* const health_;
   std::vector<Item> items_;
 };
 

@@ -15,7 +15,7 @@ namespace pif::server {
 namespace {
 
 constexpr std::size_t kPeersAtOnce = 128;  // some 50 KiB: a reply must fit a packet
-constexpr const char* kStateNames[] = {"unknown", "up", "suspect", "down", "draining", "stale"};
+constexpr const char* kStateNames[] = {"unknown", "up", "suspect", "down", "draining", "stale", "failing"};
 
 bool same_endpoints(const proto::Endpoints& a, const proto::Endpoints& b) {
   return a.unix_path() == b.unix_path() && a.ipc() == b.ipc() && a.tcp() == b.tcp() && a.curve_key() == b.curve_key() &&
@@ -87,13 +87,22 @@ Result<Node*> Registry::meet(const proto::Heartbeat& beat) {
   return &node;
 }
 
+void Registry::note_alive(Node& node, Time now) {
+  node.info = node.presented.node();
+  node.heard = now;
+  node.ever = true;
+  node.trouble_heard = {};
+  if (node.info.state() != kFailing)
+    node.failing_since = {};
+  else if (node.failing_since == Time{})
+    node.failing_since = now;
+}
+
 Status Registry::note_heartbeat(Node& node, Time now) {
   const proto::NodeInfo& info = node.presented.node();
   PIF_ASSERT(node.met && info.id() == node.info.id(), info.id(), node.info.id());
   const bool is_new = !node.has_row || !same_stored(node.info, info);
-  node.info = info;
-  node.heard = now;
-  node.ever = true;
+  note_alive(node, now);
   return is_new ? store(node) : Status();
 }
 
@@ -149,6 +158,11 @@ Status Registry::move(Node& node, std::initializer_list<wire::ViewState> path) {
   return store(node);
 }
 
+Status Registry::lose(Node& node, Time now) {
+  node.must_end = node.ever && now - node.heard < config_.suspect_after;
+  return move(node, {wire::kViewLost});
+}
+
 Status Registry::replace(Node& node, const std::string& uuid) {
   node.uuid = uuid;
   node.confirmed = node.offered = node.number = 0;
@@ -174,6 +188,19 @@ Status Registry::start_over(Node& node) {
   const std::uint64_t era = node.presented.node().number() >> wire::kEraShift;
   views_.start_over(node.info.id(), static_cast<std::uint32_t>(era), numbers_.next_index());
   return store(node);
+}
+
+bool Registry::is_going(const Node& node, Time now) const {
+  if (node.said_lost) return true;
+  const bool fails = node.failing_since != Time{} && now - node.failing_since >= config_.suspect_after;
+  const bool may_declare = config_.declares_lost && config_.default_bevy > 0;
+  return fails && may_declare && absent_companion(node.info.id(), false, now) == 0 &&
+         returning_companion(node.info.id(), now) == 0;
+}
+
+bool Registry::is_gone(const Node& node, Time now) const {
+  const bool is_silent = now - node.heard >= config_.suspect_after;
+  return !is_silent && is_going(node, now) && (node.said_lost || now - node.failing_since >= config_.lost_after);
 }
 
 std::uint32_t Registry::absent_companion(std::uint32_t node, bool certain, Time now) const {
@@ -265,10 +292,12 @@ Node* Registry::find(std::uint32_t id) {
 }
 
 std::uint32_t Registry::state(const Node& node, Time now) const {
-  if (!node.info.trouble().empty() && now - node.trouble_heard < config_.down_after) return kStale;
+  const bool is_refused = node.trouble_heard != Time{} && !node.info.trouble().empty();
+  if (is_refused && now - node.trouble_heard < config_.down_after) return kStale;
   const Duration silence = now - node.heard;
   if (silence >= config_.down_after) return kDown;
   if (silence >= config_.suspect_after || !node.ever) return kSuspect;
+  if (node.info.state() == kFailing) return kFailing;
   return node.info.state() == kDraining ? kDraining : kUp;
 }
 

@@ -17,7 +17,14 @@
 
 namespace pif::server {
 
-enum NodeState : std::uint32_t { kUp = 1, kSuspect = 2, kDown = 3, kDraining = 4, kStale = 5 };
+enum NodeState : std::uint32_t {
+  kUp = 1,
+  kSuspect = 2,
+  kDown = 3,
+  kDraining = 4,
+  kStale = 5,
+  kFailing = wire::kStateFailing,  // heard, and its disk fails
+};
 inline constexpr std::size_t kNodesMax = 16384;
 
 struct Node {
@@ -35,6 +42,9 @@ struct Node {
   std::uint64_t number = 0;     // the highest that it was heard with
   bool ask_all = false;         // once it is admitted
   bool in_drill = false;        // it has taken itself out, and stays lost though it is heard
+  bool said_lost = false;       // by a person: it gets no lease any more, and is lost when the last one is over
+  bool must_end = false;        // it was heard when it was lost: its process does not serve on
+  Time failing_since{};         // since when it has said that its disk fails; zero: it does not
   // What it said of itself last, whatever came of it.
   proto::Heartbeat presented;
   bool met = false;           // it has, since the server started
@@ -56,12 +66,16 @@ class Registry {
   // Whom a heartbeat is of. kInvalid without an id or a name, and for a node that pif.toml does not have; kTooLarge
   // over kNodesMax.
   [[nodiscard]] Result<Node*> meet(const proto::Heartbeat& beat);
+  // It is up, for all to see, as it presents itself.
+  void note_alive(Node& node, Time now);
   // It serves and is heard; a change of what is stored of it is written in this turn.
   [[nodiscard]] Status note_heartbeat(Node& node, Time now);
   // It must not serve: why, and what to do.
   void refuse(Node& node, std::string why, Time now, std::int64_t wall);
   // What is wrong with it, for all to see: it is stale.
   void show_trouble(Node& node, std::string why, Time now, std::int64_t wall);
+  // Others do without it from this turn on.
+  [[nodiscard]] Status lose(Node& node, Time now);
   // Writes the node's row in this turn.
   [[nodiscard]] Status store(Node& node);
   // The same for all of which more is known than is stored.
@@ -78,6 +92,11 @@ class Registry {
   [[nodiscard]] Status return_last(Node& node);
   // Views::start_over() of a node.
   [[nodiscard]] Status start_over(Node& node);
+  // Whether a node that is heard is to be done without: by a person's word, or as its disk fails. That is so where
+  // files have parity, and none would have two absent in a pair.
+  bool is_going(const Node& node, Time now) const;
+  // The same, since as long ago as a silent node is lost.
+  bool is_gone(const Node& node, Time now) const;
   // Whether it was silent for so long that nobody acts on a lease of its any more.
   bool is_lease_over(const Node& node, Time now) const { return now - node.leased >= kLeaseOver; }
   // An absent node that may be the companion of this one in some file; 0: there is none. certain: only where the

@@ -46,13 +46,6 @@ bool is_current(const Node& node) {
   return (info.incarnation() == node.confirmed || info.incarnation() == node.offered) && info.number() >= node.number;
 }
 
-// It is up, for all to see.
-void note_alive(const ServerContext& context, Node& node) {
-  node.info = node.presented.node();
-  node.heard = context.now;
-  node.ever = true;
-}
-
 // An empty root begins to be rebuilt. Until now it was perhaps a member in the view, with the root before: not before
 // that one's lease is over does anybody hear that it is absent.
 Status begin_rebuild(ServerContext& context, Node& node) {
@@ -63,10 +56,26 @@ Status begin_rebuild(ServerContext& context, Node& node) {
   return membership.state == wire::kViewLost ? context.registry.move(node, {wire::kViewRebuilding}) : Status();
 }
 
+// It is lost, and its process is still there: it does not serve on, and does not come back by itself. One that was
+// started again does.
+bool has_to_end(const ServerContext& context, const Node& node) {
+  const bool is_lost = context.registry.views().of(node.info.id()).state == wire::kViewLost;
+  return is_lost && (node.must_end || node.presented.node().state() == kFailing);
+}
+
+void end_it(Node& node, proto::HeartbeatReply& reply) {
+  const proto::NodeInfo& info = node.presented.node();
+  reply.set_verdict(kEnd);
+  reply.set_text(
+      fmt::format("{0} is lost ({1}), and ends: start it again, or give it a new disk with pif node replace {0}",
+                  info.name(), info.trouble().empty() ? "by a person's word" : info.trouble()));
+}
+
 // A node that was declared lost is heard again. Others wrote without it meanwhile: it is no member before it has caught
 // up, which it does by itself (docs/PROTOCOL.md "Rebuilding").
 Status come_back(ServerContext& context, Node& node) {
   if (context.registry.views().of(node.info.id()).state != wire::kViewLost || node.in_drill) return {};
+  node.said_lost = false;
   return context.registry.move(node, {wire::kViewRebuilding});
 }
 
@@ -95,11 +104,11 @@ Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
 Status confirm(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   PIF_ASSERT(context.standing == Standing::kServing && context.held.by == 0, context.standing);
   PIF_ASSERT(node.presented.node().incarnation() == node.offered, node.presented.node().incarnation(), node.offered);
-  note_alive(context, node);
+  context.registry.note_alive(node, context.now);
   node.confirmed = node.offered;
   node.number = node.presented.node().number();
   node.ask_all = false;
-  node.in_drill = false;  // it was started again
+  node.in_drill = node.said_lost = node.must_end = false;  // it was started again
   reply.set_verdict(kGoOn);
   PIF_TRY(come_back(context, node));
   return context.registry.store(node);
@@ -112,7 +121,10 @@ Status go_on(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   node.confirmed = info.incarnation();
   node.number = info.number();
   reply.set_verdict(kGoOn);
-  PIF_TRY(come_back(context, node));
+  if (has_to_end(context, node))
+    end_it(node, reply);
+  else
+    PIF_TRY(come_back(context, node));
   return context.registry.note_heartbeat(node, context.now);
 }
 
@@ -123,7 +135,8 @@ void inform(ServerContext& context, const Call& call, Node& node, proto::Heartbe
   context.registry.describe_peers(node.presented.peers(), reply);
   if (node.presented.view() < context.registry.views().index()) reply.set_view(std::string());  // when it is durable
   const bool is_member = context.registry.views().of(node.info.id()).state == wire::kViewMember;
-  if (reply.verdict() != kGoOn || !is_member || !is_current(node)) return;
+  const bool is_going = context.registry.is_going(node, context.now);
+  if (reply.verdict() != kGoOn || !is_member || !is_current(node) || is_going) return;
   reply.set_lease_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(kLease).count()));
   node.leased = call.arrived;  // not before it was sent
 }
@@ -151,20 +164,20 @@ Status judge(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
     reply.set_verdict(kServerBehind);
     reply.set_text(context.behind);
     if (is_older(node)) context.registry.show_trouble(node, older(node), context.now, context.wall);
-    if (!is_older(node)) note_alive(context, node);
+    if (!is_older(node)) context.registry.note_alive(node, context.now);
     return {};
   }
   // Nobody goes along with this directory before all have been asked: who is told a moment of it goes along with no
   // other one, and the newer one could not be brought back.
   end_gathering(context);
   if (context.standing == Standing::kGathering) {
-    if (beat.stage() == kServes) note_alive(context, node);
+    if (beat.stage() == kServes) context.registry.note_alive(node, context.now);
     reply.set_verdict(kNotYet);
     return {};
   }
   if (context.held.by != 0) {  // nothing is written
     if (beat.stage() != kServes) return fail(Code::kRetry, "commits are held: nobody is admitted meanwhile");
-    note_alive(context, node);
+    context.registry.note_alive(node, context.now);
     reply.set_verdict(kGoOn);
     return {};
   }

@@ -37,8 +37,10 @@ Result<std::vector<Candidate>> named_nodes(const proto::Create& ask, const Regis
                   fmt::format("node {} ({}) is named twice: each may be there once", id, node->info.name()));
     }
     const Candidate candidate = registry.candidate(*node, now);
-    if (registry.state(*node, now) == kDown && !(or_absent && candidate.is_absent)) {
-      return fail(Code::kUnavailable, fmt::format("node {} ({}) is down", id, node->info.name()));
+    const std::uint32_t state = registry.state(*node, now);
+    if ((state == kDown || state == kFailing) && !(or_absent && candidate.is_absent)) {
+      return fail(Code::kUnavailable, fmt::format("node {} ({}) {}", id, node->info.name(),
+                                                  state == kDown ? "is down" : "fails: " + node->info.trouble()));
     }
     nodes.push_back(candidate);
   }

@@ -139,9 +139,12 @@ Status accept_stale(ServerContext& context, Call& call, const proto::AcceptStale
 Status replace_node(ServerContext& context, Call& call, const proto::ReplaceNode& ask) {
   PIF_TRY_VALUE(Node * node, known_node(context, ask.node()));
   if (node->uuid == ask.uuid()) return {};  // asked again
-  if (node->ever && context.registry.state(*node, context.now) == kUp)
+  const std::uint32_t state = context.registry.state(*node, context.now);
+  if (node->ever && (state == kUp || state == kFailing))
     return fail(Code::kBusy,
-                fmt::format("{} is up: only the root of an LFS that does not run can be replaced", node->info.name()));
+                fmt::format("{0} runs: only the root of an LFS that does not run can be replaced (pif node "
+                            "lost {0} ends it)",
+                            node->info.name()));
   spdlog::warn("{} is an empty root from now on, by uid {}'s word", node->info.name(), call.who().uid);
   if (!context.config.root_uuids.empty()) context.config.root_uuids[ask.node()] = ask.uuid();
   return context.registry.replace(*node, ask.uuid());

@@ -12,11 +12,10 @@ using namespace wire;
 
 std::int64_t seconds(Duration time) { return std::chrono::duration_cast<std::chrono::seconds>(time).count(); }
 
-// Whether others may do without it from now on.
-Status check_silent(const ServerContext& context, const Node& node) {
-  if (context.registry.state(node, context.now) == kUp)
-    return fail(Code::kBusy,
-                fmt::format("{0} is up: stop it first; a node that is heard is not lost", node.info.name()));
+// Whether others may do without it from now on. One that is heard gets no lease any more, and is lost when its last
+// one is over.
+Status end_lease(const ServerContext& context, Node& node) {
+  node.said_lost = true;
   if (context.registry.is_lease_over(node, context.now)) return {};
   return fail(Code::kBusy,
               fmt::format("{} may act alone for some seconds more, by what it was told {} s ago: ask again then",
@@ -35,8 +34,8 @@ Status check_nobody_returns(const ServerContext& context, const Node& node) {
 Status node_lost(ServerContext& context, Call& call, const proto::NodeLost& ask) {
   PIF_TRY_VALUE(Node * node, known_node(context, ask.node()));
   const Membership& membership = context.registry.views().of(ask.node());
+  if (membership.state == kViewLost && node->must_end) return {};  // asked again
   if (membership.state == kViewLost) return fail(Code::kInvalid, fmt::format("{} is lost already", node->info.name()));
-  PIF_TRY(check_silent(context, *node));
   PIF_TRY(check_nobody_returns(context, *node));
   const std::uint32_t other = context.registry.absent_companion(ask.node(), false, context.now);
   if (other != 0 && !ask.force())
@@ -45,8 +44,9 @@ Status node_lost(ServerContext& context, Call& call, const proto::NodeLost& ask)
                             "both could not be read. Bring one back, or say so with --force",
                             context.registry.find(other)->info.name(),
                             view_state_name(context.registry.views().of(other).state), node->info.name()));
+  PIF_TRY(end_lease(context, *node));
   spdlog::warn("{} is declared lost, by uid {}'s word", node->info.name(), call.who().uid);
-  return context.registry.move(*node, {kViewLost});
+  return context.registry.lose(*node, context.now);
 }
 
 // Of two companions the one lost later returns first: the other lacks what was done while both were not there. An LFS
@@ -149,17 +149,19 @@ void bind_views(Operations& operations) {
   operations.bind<accept_loss>();
 }
 
-// So that others need not wait for it. Who is started again in time was heard again before.
+// So that others need not wait for it. Who is started again in time was heard again before. So is one that is heard and
+// has to go.
 Status declare_silent(ServerContext& context) {
-  if (!context.config.declares_lost) return {};
   for (Node* node : context.registry.all()) {
     const std::uint32_t id = node->info.id();
-    const bool is_there = id == 0 || context.now - node->heard < context.config.lost_after ||
-                          !context.registry.is_lease_over(*node, context.now);
-    if (is_there || context.registry.views().of(id).state == kViewLost) continue;
-    if (context.registry.absent_companion(id, false, context.now) != 0) continue;  // a person decides
+    const bool is_gone = context.registry.is_gone(*node, context.now);
+    const bool is_silent = context.config.declares_lost && context.now - node->heard >= context.config.lost_after;
+    if (id == 0 || !(is_gone || is_silent) || !context.registry.is_lease_over(*node, context.now)) continue;
+    if (context.registry.views().of(id).state == kViewLost) continue;
+    // Else a person decides, or has done so.
+    if (!node->said_lost && context.registry.absent_companion(id, false, context.now) != 0) continue;
     if (!check_nobody_returns(context, *node)) continue;
-    PIF_TRY(context.registry.move(*node, {kViewLost}));
+    PIF_TRY(context.registry.lose(*node, context.now));
   }
   return {};
 }

@@ -54,6 +54,8 @@ Status Inventory::open(Needs needs) {
     const bool good =
         node.state() == kNodeUp || needs == Needs::kServer || (needs == Needs::kAnswers && node.state() == kNodeStale);
     if (!good && node.state() == kNodeStale) return fail(Code::kStaleNode, node.trouble());
+    if (!good && node.state() == kNodeFailing)
+      return fail(Code::kIo, fmt::format("{}: {}", node.name(), node.trouble()));
     if (!good)
       return fail(
           Code::kUnavailable,

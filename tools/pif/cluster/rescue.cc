@@ -275,13 +275,12 @@ Outcome replace(const Program& program, const RescueOptions& options) {
   return ExitCode::kDone;
 }
 
-// The server refuses while the node may be there. Of one that has just ended that is so for some seconds.
+// The server does it when the node's lease is over, some seconds after it was asked first.
 Outcome declare_lost(const Program& program, const RescueOptions& options) {
   PIF_TRY_VALUE(Client client, program.connect());
   const auto session = client::session_of(client);
   const auto began = SteadyClock::now();
   while (true) {
-    const auto waited = SteadyClock::now() - began;  // before its silence is asked for, which may be short at first
     PIF_TRY_VALUE(const SystemStatus status, client.status());
     const auto node = std::find_if(status.nodes.begin(), status.nodes.end(),
                                    [&](const Node& one) { return one.name == options.node; });
@@ -291,15 +290,16 @@ Outcome declare_lost(const Program& program, const RescueOptions& options) {
     request.set_node(node->id);
     request.set_force(options.force);
     const auto declared = session->call(std::move(request));
-    const bool is_heard = std::chrono::milliseconds(node->silent_ms) < waited;
     if (declared) break;
-    if (declared.error().code != Code::kBusy || is_heard || waited > kUpDeadline) return fail(declared.error());
+    const bool is_late = SteadyClock::now() - began > kUpDeadline;
+    if (declared.error().code != Code::kBusy || is_late) return fail(declared.error());
     std::this_thread::sleep_for(kPoll);
   }
   if (program.common.json) PIF_TRY(print(Json{{"node", options.node}, {"view_state", "lost"}}));
   if (!program.common.quiet)
-    print_error(
-        fmt::format("{} is lost; when it is started again it fetches what it missed, by itself\n", options.node));
+    print_error(fmt::format(
+        "{} is lost, and ends if it still runs; started again (pif up) it fetches what it missed, by itself\n",
+        options.node));
   return ExitCode::kDone;
 }
 

@@ -119,7 +119,12 @@ std::string troubles_of(const SystemStatus& status) {
   if (!status.refused.empty())
     out += fmt::format("the server serves nobody since {}: {}\n", iso_second(status.refused_since), status.refused);
   for (const auto& node : status.nodes) {
-    if (!node.trouble.empty())
+    if (node.state == "failing")
+      out += fmt::format(
+          "{0} since {1}: {2}. Others do without it when it is lost (by itself, where files have parity, or "
+          "by pif node lost {0}); then give it a new disk: pif node replace {0}, pif rebuild {0}\n",
+          node.name, iso_second(node.trouble_since), node.trouble);
+    else if (!node.trouble.empty())
       out += fmt::format("{} serves nothing since {}: {}\n", node.name, iso_second(node.trouble_since), node.trouble);
   }
   if (status.off_pairs > 0)

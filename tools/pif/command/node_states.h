@@ -5,6 +5,6 @@
 
 namespace pif::cli {
 
-inline constexpr std::uint32_t kNodeUp = 1, kNodeStale = 5;
+inline constexpr std::uint32_t kNodeUp = 1, kNodeStale = 5, kNodeFailing = 6;
 
 }  // namespace pif::cli

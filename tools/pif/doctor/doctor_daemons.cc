@@ -80,7 +80,12 @@ void check_troubles(Doctor& doctor, const SystemStatus& status) {
   if (!status.refused.empty())
     doctor.wrong("service", status.refused, "pif server accept-old --list shows what that would mean");
   for (const Node& node : status.nodes) {
-    if (!node.trouble.empty())
+    if (node.state == "failing")
+      doctor.wrong("service", fmt::format("{}: {}", node.name, node.trouble),
+                   fmt::format("look at the kernel's log; pif node lost {0} ends it, then a new disk: pif node replace "
+                               "{0}, pif rebuild {0}",
+                               node.name));
+    else if (!node.trouble.empty())
       doctor.wrong("service", node.trouble,
                    fmt::format("pif node accept-stale --list {} shows what that would mean", node.name));
   }

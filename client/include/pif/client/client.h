@@ -140,7 +140,7 @@ struct AttributeChange {
 
 struct Node {
   std::uint32_t id = 0;
-  std::string name, state, root;  // state: up, suspect, down, draining, stale
+  std::string name, state, root;  // state: up, suspect, down, draining, stale, failing
   std::uint64_t bytes_total = 0, bytes_free = 0, components = 0, bytes_stored = 0;
   std::uint64_t inodes_total = 0, inodes_free = 0;  // of its local file system; total 0: as many as it needs
   std::uint32_t silent_ms = 0;
@@ -149,7 +149,7 @@ struct Node {
   std::string uuid;                           // of its root
   std::uint64_t incarnation = 0, number = 0;  // docs/FORMAT.md "Who is how old"
   std::uint64_t taken_back = 0;               // the last incarnation that began though changes had been lost
-  std::string trouble;                        // why it serves nothing, and what to do; empty: nothing is wrong
+  std::string trouble;                        // why it serves nothing, or how its disk fails; empty: nothing is wrong
   std::int64_t trouble_since = 0;             // wall seconds
   std::int64_t clock_ahead = 0;               // its clock minus the server's, seconds
   std::int64_t scrubbed = 0;                  // wall seconds: when its last scrub ended; 0: there was none

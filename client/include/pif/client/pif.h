@@ -106,7 +106,7 @@ typedef struct pif_place {
 typedef struct pif_node_info {
   uint32_t id;
   const char* name;
-  const char* state; /* "up", "suspect", "down", "draining" or "stale" */
+  const char* state; /* "up", "suspect", "down", "draining", "stale" or "failing" */
   const char* root;  /* its folder there */
   uint64_t bytes_total, bytes_free, bytes_stored;
   uint64_t components; /* parts of files that it has */

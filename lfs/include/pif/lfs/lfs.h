@@ -17,6 +17,7 @@
 #include "pif/base/result.h"
 #include "pif/component/storage.h"
 #include "pif/kv/store.h"
+#include "pif/lfs/disk_health.h"
 #include "pif/net/messenger.h"
 
 namespace pif::lfs {
@@ -97,7 +98,8 @@ struct World {
   Spawner& spawner;
   Entropy& entropy;
   std::function<void()> on_wake =
-      {};  // called on the loop's thread at Delivery::kWake: runs the executor's completions
+      {};                        // called on the loop's thread at Delivery::kWake: runs the executor's completions
+  DiskHealth* health = nullptr;  // of `storage`, which is watched by it; null: nobody looks at it
 };
 
 class Lfs {
@@ -110,7 +112,7 @@ class Lfs {
   // Reads the catalogue and recovers: replays the redo log, removes what no catalogue entry owns. Idempotent.
   // kVersion (another format), kCorrupt, kNotFound (no root there), kInvalid (another root).
   [[nodiscard]] Status open();
-  // Serves until `stop` is set and the messenger woken. Errors only if it cannot go on.
+  // Serves until `stop` is set and the messenger woken. Errors only if it cannot go on, or is lost and told to end.
   [[nodiscard]] Status serve(const std::atomic<bool>& stop);
 
  private:

@@ -19,6 +19,13 @@ enum Verdict : std::uint32_t {
   kIsStale = 3,
   kServerBehind = 4,
   kNotYet = 5,  // others are waited for: it asks again
+  kEnd = 6,     // it is lost, and its process ends
+};
+
+// NodeInfo.state, as an LFS says it of itself; the server shows others, too
+enum OwnState : std::uint32_t {
+  kStateUp = 1,
+  kStateFailing = 6,  // its disk fails: NodeInfo.trouble says how
 };
 
 // FileMark.kind
