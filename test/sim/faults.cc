@@ -12,7 +12,8 @@ void Faults::cut_power_at(std::uint64_t calls, bool only_durable, std::function<
   cut_ = std::move(cut);
 }
 
-void Faults::fail_at(std::uint64_t calls, Fault fault, bool sticky) {
+void Faults::fail_at(std::uint64_t calls, Fault fault, bool sticky, Which which) {
+  which_ = std::move(which);
   fail_at_ = calls;
   fail_count_ = 0;
   fault_ = fault;
@@ -63,7 +64,7 @@ Code Faults::ask(std::string_view call, std::string_view path) {
   }
   if (fail_at_ == UINT64_MAX) return Code::kOk;
   const Code code = code_of(fault_, call);
-  if (code == Code::kOk) return code;
+  if (code == Code::kOk || (which_ && !which_(call, path))) return Code::kOk;
   const auto number = fail_count_++;
   if (number < fail_at_ || (number > fail_at_ && !sticky_)) return Code::kOk;
   if (!failed_) failed_call_ = fmt::format("{} {}", call, path);

@@ -24,7 +24,9 @@ class Faults {
   // "sync_folder", "kv.commit"): `cut` is called, and all calls fail until revive().
   void cut_power_at(std::uint64_t calls, bool only_durable, std::function<void()> cut);
   // From the n-th call on that it can happen to: that one, or (sticky) all of them until heal().
-  void fail_at(std::uint64_t calls, Fault fault, bool sticky);
+  // Of those that `which` says; empty: of all.
+  using Which = std::function<bool(std::string_view call, std::string_view path)>;
+  void fail_at(std::uint64_t calls, Fault fault, bool sticky, Which which = {});
   void stop_failing() { fail_at_ = UINT64_MAX; }
   void heal();                   // the same, and nothing has failed
   void kill() { dead_ = true; }  // whatever its process still tries has no effect
@@ -47,6 +49,7 @@ class Faults {
   std::uint64_t fail_count_ = 0;  // calls since fail_at() that it can happen to
   Fault fault_ = Fault::kIoError;
   bool sticky_ = false;
+  Which which_;
   bool dead_ = false;
   bool failed_ = false;
   std::string failed_call_;

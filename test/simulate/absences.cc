@@ -85,6 +85,7 @@ void Absences::take(Away& one, Strike kind) {
     case Strike::kPause:
       if (const auto actor = cluster_.world().find(fmt::format("lfs{}", one.lfs))) cluster_.world().stall(*actor, time);
       return;
+    case Strike::kDiskFails: return fail_disk(one.lfs);
     default: return take_down(one.lfs);
   }
 }
@@ -96,6 +97,19 @@ void Absences::take_down(unsigned lfs) {
   if (how == 1) return cluster_.crash_lfs(lfs);
   const bool only_durable = pick(2) == 0;
   cluster_.crash_lfs_at(lfs, pick(only_durable ? 6 : 40), only_durable);
+}
+
+// From some call on, until it is back.
+void Absences::fail_disk(unsigned lfs) {
+  const auto reads = [](std::string_view call, std::string_view path) {
+    return (call == "read" || call == "open") && path.find("/data/") != std::string_view::npos;
+  };
+  const auto changes = [](std::string_view call, std::string_view) {
+    return call == "write" || call.starts_with("sync") || call == "check_written";
+  };
+  const auto catalogue = [](std::string_view call, std::string_view) { return call.starts_with("kv."); };
+  const sim::Faults::Which which[] = {reads, changes, catalogue, {}};
+  cluster_.faults(lfs).fail_at(pick(20), sim::Fault::kIoError, true, which[pick(std::size(which))]);
 }
 
 // Clients reach it all the while.
@@ -113,6 +127,8 @@ void Absences::step() {
 }
 
 void Absences::step(Away& one) {
+  // It was lost and told to end.
+  if (one.stage == Stage::kReturning && !cluster_.lfs_runs(one.lfs)) come_back(one);
   if (one.stage != Stage::kAway || now() < one.until) return;
   if (one.kind == Strike::kReplace && !one.is_lost && now() < one.until + kReplaceWaits) return;
   if (one.kind == Strike::kReplace && one.is_lost) {
@@ -124,7 +140,8 @@ void Absences::step(Away& one) {
 }
 
 void Absences::come_back(Away& one) {
-  const bool is_down = one.kind == Strike::kTakeAway || one.kind == Strike::kReplace;
+  const bool is_down = one.kind == Strike::kTakeAway || one.kind == Strike::kReplace || one.kind == Strike::kDiskFails;
+  if (one.kind == Strike::kDiskFails) cluster_.faults(one.lfs).heal();
   if (is_down || !cluster_.lfs_runs(one.lfs)) cluster_.restart_lfs(one.lfs);
   one.stage = Stage::kReturning;
   one.returning_since = now();

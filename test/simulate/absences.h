@@ -59,6 +59,7 @@ class Absences {
   bool may_overlap(std::size_t number) const;
   void take(Away& one, Strike kind);
   void take_down(unsigned lfs);
+  void fail_disk(unsigned lfs);
   void cut_off(unsigned lfs, Duration time);
   void step(Away& one);
   void come_back(Away& one);

@@ -10,11 +10,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<const char*, 24> kNames = {
-    "kill server", "cut server",   "kill lfs",  "cut lfs",     "kill client",    "kill worker",
-    "break link",  "partition",    "stall",     "fail once",   "fail sticky",    "fill",
-    "write back",  "rot",          "back up",   "restore lfs", "restore server", "wipe",
-    "swap",        "restore some", "take away", "replace",     "cut off",        "pause"};
+constexpr std::array<const char*, 25> kNames = {
+    "kill server", "cut server",  "kill lfs",       "cut lfs",     "kill client", "kill worker",  "break link",
+    "partition",   "stall",       "fail once",      "fail sticky", "fill",        "write back",   "rot",
+    "back up",     "restore lfs", "restore server", "wipe",        "swap",        "restore some", "take away",
+    "replace",     "cut off",     "pause",          "disk fails"};
 
 sim::Options world_of(Dice& dice) {
   sim::Options out;
@@ -82,6 +82,12 @@ void draw_overlaps(Plan& plan, Dice& dice) {
   plan.overlaps = dice.chance(60);
   if (!plan.overlaps) return;
   for (auto count = dice.from_to(1, 3); count > 0; --count) add_one_of(plan, dice, kAway, dice.chance(50) ? 60 : 600);
+}
+
+void draw_failing_disks(Plan& plan, Dice& dice) {
+  if (!dice.chance(35)) return;
+  for (auto count = dice.from_to(1, 2); count > 0; --count)
+    add_strike(plan, dice, Strike::kDiskFails, dice.chance(50) ? 60 : 600);
 }
 
 }  // namespace
@@ -153,6 +159,7 @@ Plan Plan::for_bevies(std::uint64_t seed) {
   plan.seed = seed;
   draw_absences(plan, dice);
   draw_overlaps(plan, dice);
+  draw_failing_disks(plan, dice);
   return plan;
 }
 

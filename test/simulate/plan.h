@@ -33,10 +33,11 @@ enum class Strike : std::uint8_t {
   kSwap,         // two LFSs have each other's roots
   kRestoreSome,  // the directory, some LFSs, or both, each of a moment of its own
   // Of histories with bevies only: one LFS is away, or seems to be, for some time (absences.h).
-  kTakeAway,  // killed, or its power goes; it comes back with what it had
-  kReplace,   // the same, for good: an empty root takes its place
-  kCutOff,    // the server does not hear it, and others perhaps
-  kPause,     // it stands still
+  kTakeAway,   // killed, or its power goes; it comes back with what it had
+  kReplace,    // the same, for good: an empty root takes its place
+  kCutOff,     // the server does not hear it, and others perhaps
+  kPause,      // it stands still
+  kDiskFails,  // its daemon runs; reads, changes, its catalogue or all calls give I/O errors
 };
 inline constexpr std::size_t kStrikeKinds = 14;
 std::string name_of(Strike strike);
