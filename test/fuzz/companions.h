@@ -276,6 +276,8 @@ class Companions final : public Surroundings {
       for (std::uint64_t id = BevyFile::kFirst; id < BevyFile::kFirst + BevyFile::kCount; ++id)
         if (id > asked.list_lost().after()) add_lost(id, *out.add_files());
       out.set_last(~std::uint64_t{0});
+    } else if (asked.has_node_lacks()) {
+      reply.envelope.mutable_done();
     } else if (asked.has_node_rebuilt()) {
       states_[asked.node_rebuilt().node()] = asked.node_rebuilt().state();
       make_view();
