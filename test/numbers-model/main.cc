@@ -1,6 +1,6 @@
 // pif-numbers-model: searches all states of the model within bounds.
 //
-//   pif-numbers-model LFSS CREATES REMOVES APPENDS CRASHES RESTORES [MUTANT] [--file] [--limit STATES]
+//   pif-numbers-model LFSS CREATES REMOVES APPENDS CRASHES RESTORES OVERWRITES [MUTANT] [--file] [--limit STATES]
 //   pif-numbers-model --mutants        each mutant with the smallest bounds that catch it; all must be caught
 //   pif-numbers-model --test           the same, and the rules themselves with bounds that are soon searched
 //
@@ -37,17 +37,19 @@ struct Tested {
   Bounds bounds;
   Begin begin = Begin::kEmpty;
 };
-constexpr std::array<Tested, 7> kTested = {{{{1, 1, 1, 0, 1, 1}},
+constexpr std::array<Tested, 8> kTested = {{{{1, 1, 1, 0, 1, 1}},
                                             {{1, 1, 0, 2, 1, 0}},
                                             {{1, 1, 0, 2, 0, 1}},
                                             {{1, 1, 0, 0, 0, 2}},
                                             {{2, 1, 0, 1, 0, 0}},
                                             {{2, 1, 0, 1, 0, 1}, Begin::kFile},
-                                            {{1, 1, 0, 2, 0, 2}, Begin::kFile}}};
+                                            {{1, 1, 0, 2, 0, 2}, Begin::kFile},
+                                            {{2, 1, 0, 0, 0, 2, 2}, Begin::kFile}}};
 
 int usage() {
   std::fputs(
-      "usage: pif-numbers-model LFSS CREATES REMOVES APPENDS CRASHES RESTORES [MUTANT] [--file] [--limit STATES]\n"
+      "usage: pif-numbers-model LFSS CREATES REMOVES APPENDS CRASHES RESTORES OVERWRITES [MUTANT] [--file]\n"
+      "           [--limit STATES]\n"
       "       pif-numbers-model --mutants | --test\n",
       stderr);
   for (const MutantInfo& info : kMutants) fmt::print(stderr, "  {:32}{}\n", info.name, info.weakened);
@@ -55,7 +57,8 @@ int usage() {
 }
 
 std::string text(const Bounds& b) {
-  return fmt::format("{} {} {} {} {} {}", b.lfss, b.creates, b.removes, b.appends, b.crashes, b.restores);
+  return fmt::format("{} {} {} {} {} {} {}", b.lfss, b.creates, b.removes, b.appends, b.crashes, b.restores,
+                     b.overwrites);
 }
 
 void print(std::string_view name, const Bounds& bounds, const Outcome& outcome) {
@@ -98,12 +101,13 @@ bool parse(std::string_view word, Number& out, Number max) {
 }
 
 bool parse(const std::vector<std::string_view>& words, Bounds& bounds) {
-  const std::array<std::pair<Byte*, Byte>, 6> fields = {{{&bounds.lfss, Byte{pif::numbers::kLfsMax}},
+  const std::array<std::pair<Byte*, Byte>, 7> fields = {{{&bounds.lfss, Byte{pif::numbers::kLfsMax}},
                                                          {&bounds.creates, Byte{pif::numbers::kFilesMax}},
                                                          {&bounds.removes, Byte{4}},
                                                          {&bounds.appends, Byte{4}},
                                                          {&bounds.crashes, Byte{4}},
-                                                         {&bounds.restores, Byte{pif::numbers::kSnapshotsMax}}}};
+                                                         {&bounds.restores, Byte{pif::numbers::kSnapshotsMax}},
+                                                         {&bounds.overwrites, Byte{3}}}};
   for (std::size_t i = 0; i < fields.size(); ++i)
     if (i >= words.size() || !parse(words[i], *fields[i].first, fields[i].second)) return false;
   return bounds.lfss > 0 && bounds.crashes + bounds.restores + 1u <= pif::numbers::kRunsMax;
@@ -129,11 +133,11 @@ int main(int argc, char** argv) {
     words.pop_back();
   }
   Bounds bounds;
-  if (!parse(words, bounds) || (begin == Begin::kFile && bounds.creates == 0) || words.size() > 7) return usage();
-  const auto mutant = words.size() == 7 ? pif::numbers::find_mutant(words[6]) : Mutant::kNone;
+  if (!parse(words, bounds) || (begin == Begin::kFile && bounds.creates == 0) || words.size() > 8) return usage();
+  const auto mutant = words.size() == 8 ? pif::numbers::find_mutant(words[7]) : Mutant::kNone;
   if (!mutant) return usage();
   const Outcome outcome = search(bounds, *mutant, limit, begin);
-  print(words.size() == 7 ? words[6] : begin == Begin::kFile ? "- --file" : "-", bounds, outcome);
+  print(words.size() == 8 ? words[7] : begin == Begin::kFile ? "- --file" : "-", bounds, outcome);
   print_path(outcome);
   return outcome.violation.empty() ? 0 : 1;
 }

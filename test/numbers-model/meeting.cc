@@ -34,6 +34,17 @@ void forget_lfss(State& s) {
   }
 }
 
+// The LFS lacks what it did before the directory's moment, and the directory had not heard of it: nobody can tell.
+void note_lapse(State& s, Byte number, const Record& record) {
+  if (number >= record.number && number < record.actual) s.lapsed = 1;
+}
+
+// How far the LFS is at the directory's moment, which is now. A directory that was restored knows those it has met.
+void note_actual(const State& s, Directory& directory, std::size_t lfs) {
+  Byte& actual = directory.records[lfs].actual;
+  if (s.server_restored == 0 || serves(s, lfs)) actual = std::max(actual, s.roots[lfs].age.number);
+}
+
 }  // namespace
 
 bool Steps::pair_fits(const Directory& directory, Pair pair) const {
@@ -72,6 +83,8 @@ void Steps::server_steps(const State& s) {
     next.run = ++next.runs;
     Directory& directory = next.directory;
     directory.runs[directory.run_count++] = {next.run, static_cast<Byte>(directory.index + 1)};
+    for (std::size_t lfs = 0; lfs < bounds_.lfss && bounds_.overwrites > 0; ++lfs)
+      next.known[lfs] = directory.records[lfs].number;
     next.server = ServerMode::kWaiting;
     if (!is(Mutant::kIdsAboveSeen)) begin_range(next);
     transact(next);
@@ -248,6 +261,8 @@ void Steps::snapshot_steps(const State& s) {
   State next = s;
   next.snapshots[slot].part = Part::kServer;
   next.snapshots[slot].directory = s.directory;
+  for (std::size_t lfs = 0; lfs < bounds_.lfss && bounds_.overwrites > 0; ++lfs)
+    note_actual(s, next.snapshots[slot].directory, lfs);
   emit({"snapshot of the server"}, next);
   for (std::size_t lfs = 0; lfs < bounds_.lfss; ++lfs) {
     next = s;
@@ -268,6 +283,8 @@ void Steps::restore_steps(const State& s) {
     --next.restores;
     if (snapshot.part == Part::kServer) {
       next.directory = snapshot.directory;
+      for (std::size_t lfs = 0; lfs < bounds_.lfss && bounds_.overwrites > 0; ++lfs)
+        note_lapse(next, s.roots[lfs].age.number, next.directory.records[lfs]);
       next.server = ServerMode::kDown;
       next.run = 0;
       next.server_restored = 1;
@@ -276,6 +293,10 @@ void Steps::restore_steps(const State& s) {
       continue;
     }
     const std::size_t lfs = snapshot.part == Part::kLfs0 ? 0 : 1;
+    if (bounds_.overwrites > 0) {
+      note_actual(s, next.directory, lfs);
+      note_lapse(next, snapshot.root.age.number, next.directory.records[lfs]);
+    }
     next.roots[lfs] = snapshot.root;
     LfsMemory& memory = next.memory[lfs];
     memory.mode = LfsMode::kDown;
@@ -296,6 +317,7 @@ void Steps::person_steps(const State& s) {
       State next = s;
       Directory& directory = next.directory;
       directory.records[lfs].number = 0;
+      if (bounds_.overwrites > 0) next.roots[lfs].taken_back = static_cast<Byte>(directory.index + 1);
       next.memory[lfs].note.number = 0;
       next.memory[lfs].mode = LfsMode::kDown;
       if (!is(Mutant::kAcceptStaleUnmarked))
@@ -316,10 +338,12 @@ void Steps::person_steps(const State& s) {
       directory.abandoned = static_cast<std::uint16_t>(directory.abandoned | (1u << pair.run));
     if (!is(Mutant::kAcceptOldKeepsRecords)) directory.records[lfs].confirmed = kAnyIncarnation;
   }
+  for (std::size_t lfs = 0; lfs < bounds_.lfss && bounds_.overwrites > 0; ++lfs)
+    next.roots[lfs].taken_back = static_cast<Byte>(directory.index + 1);
   if (!is(Mutant::kAcceptOldUnmarked)) directory.marked = static_cast<Files>(directory.committed | directory.pending);
   transact(next);
   next.server = ServerMode::kWaiting;
-  emit({"accept-old"}, next);
+  emit({"accept-old"}, next, mixed_without_mark(s));
 }
 
 }  // namespace pif::numbers

@@ -3,7 +3,7 @@
 namespace pif::numbers {
 
 // Bounds: LFSs, creates, removes, appends, crashes, restores. None of them needs more than four million states.
-const std::array<MutantInfo, 31> kMutants = {{
+const std::array<MutantInfo, 34> kMutants = {{
     {Mutant::kRemoveUnknown, "remove-unknown", "what the server does not know is removed", {1, 1, 0, 0, 0, 1}},
     {Mutant::kSettledRemoved, "settled-removed", "unknown settled components are removed", {1, 1, 0, 0, 0, 1}},
     {Mutant::kRunsIgnored, "runs-ignored", "unknown unsettled components of any run are removed", {1, 1, 0, 0, 0, 1}},
@@ -69,6 +69,21 @@ const std::array<MutantInfo, 31> kMutants = {{
      {1, 1, 0, 0, 1, 1}},
     {Mutant::kAcceptOldUnmarked, "accept-old-unmarked", "accept-old marks no files", {1, 1, 1, 0, 0, 1}},
     {Mutant::kAcceptStaleUnmarked, "accept-stale-unmarked", "accept-stale marks no files", {1, 1, 0, 0, 0, 1}},
+    {Mutant::kAcceptOldTrustsNewer,
+     "accept-old-trusts-newer",
+     "accept-old does not mark what LFSs have overwritten since",
+     {2, 1, 0, 0, 0, 2, 2},
+     Begin::kFile},
+    {Mutant::kAcceptOldTrustsOlder,
+     "accept-old-trusts-older",
+     "accept-old takes an LFS that is older than the directory for as good as the others",
+     {2, 1, 0, 0, 0, 2, 2},
+     Begin::kFile},
+    {Mutant::kAcceptOldForgetsLate,
+     "accept-old-forgets-late",
+     "what an LFS says before a late one is heard counts as known",
+     {2, 1, 0, 0, 0, 2, 2},
+     Begin::kFile},
     {Mutant::kLengthUnchecked, "length-unchecked", "a length below the directory's is believed", {1, 1, 0, 2, 0, 1}},
     {Mutant::kOldGenerationAccepted,
      "old-generation-accepted",

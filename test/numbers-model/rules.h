@@ -15,8 +15,9 @@ struct Bounds {
   std::uint8_t creates = 0;
   std::uint8_t removes = 0;
   std::uint8_t appends = 0;
-  std::uint8_t crashes = 0;   // of the server or an LFS
-  std::uint8_t restores = 0;  // of the server's or an LFS's root to any moment before; as many snapshots
+  std::uint8_t crashes = 0;     // of the server or an LFS
+  std::uint8_t restores = 0;    // of the server's or an LFS's root to any moment before; as many snapshots
+  std::uint8_t overwrites = 0;  // of rows of file 0, each at one LFS
 };
 
 enum class Begin : std::uint8_t {
@@ -58,6 +59,10 @@ enum class Mutant : std::uint8_t {
   kAcceptOldKeepsRecords,
   kAcceptOldUnmarked,
   kAcceptStaleUnmarked,
+  // Parts that are old together.
+  kAcceptOldTrustsNewer,
+  kAcceptOldTrustsOlder,
+  kAcceptOldForgetsLate,
   // Appends.
   kLengthUnchecked,
   kOldGenerationAccepted,
@@ -73,7 +78,7 @@ struct MutantInfo {
   Begin begin = Begin::kEmpty;
 };
 
-extern const std::array<MutantInfo, 31> kMutants;
+extern const std::array<MutantInfo, 34> kMutants;
 
 [[nodiscard]] std::optional<Mutant> find_mutant(std::string_view name);
 

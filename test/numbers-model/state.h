@@ -72,6 +72,8 @@ struct Record {
   Byte number = 0;
   Files components = 0;  // the model's
   Contents contents;     // the model's
+  Byte actual = 0;       // the model's: the LFS's number at the directory's moment, heard or not
+  Byte unused = 0;
 };
 
 // What is durable at the server.
@@ -104,6 +106,10 @@ struct Root {
   Age row_generation;                     // (incarnation of the sequencer, n) of the newest rows here
   Rows published;                         // at the sequencer: its length, and the appends that made it
   Rows rows;
+  Byte version = 0;     // of its rows of file 0: the overwrite that made it
+  Byte changed = 0;     // the number of that change
+  Byte taken_back = 0;  // the incarnation that began by a person's word
+  Byte unused = 0;
 
   Files components() const { return static_cast<Files>(sealed | settled); }
 };
@@ -147,6 +153,7 @@ struct State {
   Directory directory;
   std::array<Root, kLfsMax> roots{};
   std::array<Snapshot, kSnapshotsMax> snapshots{};
+  std::uint16_t existed = 1;  // pairs of versions at LFS 0 and 1 that file 0 had at some moment
   std::array<LfsMemory, kLfsMax> memory{};
   std::array<Append, kSlots> appends{};
   // The server's memory.
@@ -164,6 +171,9 @@ struct State {
   std::array<Byte, kFilesMax> layouts{};  // LFSs of a file
   Byte files = 0;
   Byte removes = 0, appended = 0, crashes = 0, restores = 0;
+  Byte written = 0;                   // overwrites
+  Byte lapsed = 0;                    // an LFS lost a change of which nobody had heard
+  std::array<Byte, kLfsMax> known{};  // the number that the directory had of each LFS when the server started
   Byte server_restored = 0;
   Byte lfs_restored = 0;  // LFSs
   Byte unused = 0;

@@ -29,6 +29,7 @@ const std::vector<Successor>& Steps::expand(const State& s) {
   creator_steps(s);
   remove_steps(s);
   append_steps(s);
+  overwrite_steps(s);
   crash_steps(s);
   snapshot_steps(s);
   restore_steps(s);
@@ -76,6 +77,7 @@ void Steps::drop_component(State& s, std::size_t lfs, std::size_t file) const {
 // Published rows only: others come and go.
 Contents Steps::contents(const State& s, std::size_t lfs) const {
   Contents out;
+  if (bounds_.overwrites > 0) return out;  // of another kind of search
   if (lfs == kSequencer) out.published = s.roots[lfs].published;
   if (lfs != rows_at()) return out;
   const Rows published = s.roots[kSequencer].published, rows = s.roots[lfs].rows;

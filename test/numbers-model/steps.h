@@ -51,6 +51,7 @@ class Steps {
   void reserve(const State& s);
   void append_step(const State& s, std::size_t slot);
   void write_rows(const State& s, std::size_t slot);
+  void overwrite_steps(const State& s);
   void crash_steps(const State& s);
   void snapshot_steps(const State& s);
   void restore_steps(const State& s);
@@ -75,6 +76,7 @@ class Steps {
   [[nodiscard]] Age generation(const State& s) const;
   [[nodiscard]] bool shorter_than_directory(const State& s) const;
   [[nodiscard]] const char* append_file_wrong(const State& s) const;
+  [[nodiscard]] const char* mixed_without_mark(const State& s) const;
   [[nodiscard]] const char* lfs_wrong(const State& s, std::size_t lfs) const;
   [[nodiscard]] std::size_t rows_at() const { return bounds_.lfss - 1u; }
   [[nodiscard]] bool is(Mutant mutant) const { return mutant_ == mutant; }

@@ -49,7 +49,7 @@ Status Registry::load(Time now) {
     node.uuid = row.uuid();
     node.confirmed = row.confirmed();
     node.offered = row.offered();
-    node.number = row.number();
+    node.number = node.known = row.number();
     node.ask_all = row.ask_all();
     node.leased = now;
     note_peer(node);
@@ -77,7 +77,7 @@ Result<Node*> Registry::meet(const proto::Heartbeat& beat) {
   if (node.uuid != uuid && (in_toml != config_.root_uuids.end() || node.uuid.empty())) {
     if (!node.uuid.empty()) views_.note_replaced(info.id());
     node.uuid = uuid;
-    node.confirmed = node.offered = node.number = 0;
+    node.confirmed = node.offered = node.number = node.known = 0;
     node.ask_all = node.stored = false;
   }
   if (node.info.id() == 0) node.info = info;
@@ -165,7 +165,7 @@ Status Registry::lose(Node& node, Time now) {
 
 Status Registry::replace(Node& node, const std::string& uuid) {
   node.uuid = uuid;
-  node.confirmed = node.offered = node.number = 0;
+  node.confirmed = node.offered = node.number = node.known = 0;
   node.ask_all = node.ever = false;
   node.info.clear_trouble();
   rows_.on_abort([this, before = views_] { views_ = before; });

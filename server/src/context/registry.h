@@ -40,6 +40,7 @@ struct Node {
   std::uint64_t confirmed = 0;  // incarnation that it was last heard with
   std::uint64_t offered = 0;    // incarnation that it was last admitted as
   std::uint64_t number = 0;     // the highest that it was heard with
+  std::uint64_t known = 0;      // of these, what the directory had when the server started
   bool ask_all = false;         // once it is admitted
   bool in_drill = false;        // it has taken itself out, and stays lost though it is heard
   bool said_lost = false;       // by a person: it gets no lease any more, and is lost when the last one is over

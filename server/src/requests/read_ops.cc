@@ -145,9 +145,10 @@ Status list(ServerContext& context, Call& call, const proto::List& ask, proto::L
 
 void describe_nodes(ServerContext& context, proto::NodesReply& reply) {
   context.registry.describe(context.now, *reply.mutable_nodes());
-  // What an LFS has changed since is what an old directory does not know of: `pif server accept-old` asks.
+  // What an LFS has changed since is what an old directory does not know of: `pif server accept-old` asks. One that
+  // knew better may have come late, and the server heard of others in between.
   if (context.standing == Standing::kBehind) {
-    for (proto::NodeInfo& info : *reply.mutable_nodes()) info.set_number(context.registry.find(info.id())->number);
+    for (proto::NodeInfo& info : *reply.mutable_nodes()) info.set_number(context.registry.find(info.id())->known);
   }
   reply.set_cluster(context.config.cluster);
   const auto files = context.rows.count(kFiles);
