@@ -30,7 +30,8 @@ void Steps::overwrite_steps(const State& s) {
 // The rule of accept-old: rows were overwritten after the word of their LFS that the directory had when the server
 // started, or the LFS is older than its last word.
 const char* Steps::mixed_without_mark(const State& s) const {
-  if (bounds_.overwrites == 0 || s.lapsed != 0 || (s.directory.committed & ~s.directory.marked & bit(0)) == 0) return nullptr;
+  if (bounds_.overwrites == 0 || s.lapsed != 0 || (s.directory.committed & ~s.directory.marked & bit(0)) == 0)
+    return nullptr;
   for (std::size_t lfs = 0; lfs < bounds_.lfss; ++lfs) {
     const Root& root = s.roots[lfs];
     const Record& record = s.directory.records[lfs];

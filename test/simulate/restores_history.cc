@@ -147,7 +147,7 @@ Status RestoresHistory::accept_stale(Workload& client, unsigned index) {
   PIF_TRY(inventory.open(cli::Inventory::Needs::kAnswers));
   PIF_TRY_VALUE(const auto files, inventory.all_files());
   PIF_TRY_VALUE(const auto components, inventory.components_on(inventory.nodes().at(index)));
-  PIF_TRY(mark(*session, cli::plan_stale(index + 1, files, components)));
+  PIF_TRY(mark(*session, cli::plan_stale(index + 1, files, components, inventory.nodes()).marked));
   proto::Envelope request;
   request.mutable_accept_stale()->set_node(index + 1);
   return ask(*session, std::move(request));

@@ -10,7 +10,7 @@ import tarfile
 import threading
 import time
 
-from pif_system import BIN, FileSystem, await_condition, check, main
+from pif_system import BIN, FileSystem, await_condition, check, files_below, main
 FORMAT1 = os.path.join(os.path.dirname(os.path.abspath(__file__)), "format1.tar.xz")
 LENGTH = 100
 RECORDS = 30
@@ -285,6 +285,86 @@ def the_newer_root_can_be_brought_back_instead():
         check(findings(fs) == [], f"fsck: {findings(fs)}")
 
 
+def with_stale_lfs_and_parity(fs):
+    """lfs1 is put back as it was before /late was made, with parity."""
+    put(fs, "/old", rows("o"))
+    await_heartbeats(fs)
+    down(fs)
+    save(fs, "lfs1")
+    up(fs)
+    put(fs, "/late", rows("l", 400))
+    await_heartbeats(fs)
+    down(fs)
+    put_back(fs, "lfs1")
+    fs.fails(3, "lfs1 is older .*pif rebuild lfs1.*accept-stale lfs1", "up", fs.folder)
+
+
+def rebuilt_from_parity(fs):
+    """As docs/DISKS.md says it: the old root goes, an empty one gets back all."""
+    down(fs)
+    os.rename(part(fs, "lfs1"), fs.local("old-lfs1"))
+    replaced = fs.json("node", "replace", "lfs1")
+    check(replaced["files"] == [], f"nothing is lost: {replaced}")
+    up(fs)
+    fs.ok("rebuild", "lfs1")
+    for path, data in (("/old", rows("o")), ("/late", rows("l", 400))):
+        check(marks(fs, path) == [], f"{path} has no mark: {marks(fs, path)}")
+        check(fs.content(path) == data, f"{path} is what it was")
+    fs.kill("lfs2")  # of the other bevy of the pair: what was rebuilt is parity, too
+    fs.declare_lost("lfs2")
+    check(fs.content("/late") == rows("l", 400), "one disk may be lost again")
+
+
+def a_stale_lfs_of_files_with_parity_gets_back_every_byte_with_an_empty_root():
+    with FileSystem(4, ("--bevy", "2")) as fs:
+        with_stale_lfs_and_parity(fs)
+        doctor = fs.run("doctor").stdout.decode()
+        check(re.search("pif node replace and pif rebuild", doctor), f"doctor says so first: {doctor}")
+        listed = fs.run("node", "accept-stale", "--list", "lfs1")
+        check(b"brought back whole" in listed.stderr, f"so does accept-stale: {listed.stderr}")
+        rebuilt_from_parity(fs)
+
+
+def marks_of_a_stale_lfs_go_when_an_empty_root_takes_its_place():
+    with FileSystem(4, ("--bevy", "2")) as fs:
+        with_stale_lfs_and_parity(fs)
+        fs.ok("node", "accept-stale", "lfs1")
+        check(marks(fs, "/late") == [(2, "lost")], f"marks: {marks(fs, '/late')}")
+        rebuilt_from_parity(fs)
+
+
+def accept_stale_says_that_parity_is_missing():
+    with FileSystem(4, ("--bevy", "2")) as fs:
+        put(fs, "/old", rows("o"))
+        await_heartbeats(fs)
+        down(fs)
+        names = [f"lfs{i}" for i in range(4)]
+        for name in names:
+            save(fs, name)
+        up(fs)
+        fs.ok("put", "--record-length", "4096", "-", "/one", data=b"1" * 4096)
+        before = {}
+        for name in names:
+            before[name] = {os.path.basename(path) for path in files_below(fs.local("saved-" + name), ".par")}
+
+        def keepers():
+            return [
+                name
+                for name in names
+                for path in fs.stored_files(name, ".par")
+                if os.path.basename(path) not in before[name]
+            ]
+
+        keeper = await_condition(keepers, "parity of /one")[0]
+        await_heartbeats(fs)
+        down(fs)
+        put_back(fs, keeper)
+        fs.fails(3, f"{keeper} is older than it has been", "up", fs.folder)
+        said = fs.run("node", "accept-stale", keeper)
+        check(said.returncode == 0 and b"pif scrub" in said.stderr, f"it says what to do: {said.stderr}")
+        check(marks(fs, "/one") == [] and fs.content("/one") == b"1" * 4096, "no rows are missing")
+
+
 # ---- a directory that is older than its LFSs ----
 
 
@@ -505,6 +585,23 @@ def a_dead_disk_is_replaced_while_the_others_serve():
         up_without(fs, "lfs1", "lfs1 is the root .*pif.toml says")
 
 
+def a_replace_that_fails_changes_nothing():
+    with FileSystem(3) as fs:
+        put(fs, "/a", rows("a"))
+        with open(os.path.join(fs.folder, "pif.toml")) as file:
+            before = file.read()
+        fs.kill("lfs1")
+        with open(fs.local("file"), "w") as file:
+            file.write("no folder")
+        for root in (fs.local("no/such/folder"), fs.local("file"), fs.local("file/lfs1")):
+            fs.fails(3, "cannot make the folder|give an empty folder", "node", "replace", "--root", root, "lfs1")
+            with open(os.path.join(fs.folder, "pif.toml")) as file:
+                check(file.read() == before, f"pif.toml was changed for {root}")
+        check(not os.path.exists(fs.local("no")), "nothing was made")
+        up(fs)
+        check(marks(fs, "/a") == [] and fs.content("/a") == rows("a"), "the root is as good as ever")
+
+
 def a_dead_disk_is_replaced_by_another_folder_while_nothing_runs():
     with FileSystem(2) as fs:
         put(fs, "/a", rows("a"))
@@ -674,6 +771,9 @@ if __name__ == "__main__":
                 a_catalogue_that_was_wiped_or_is_anothers_is_refused,
                 an_old_root_serves_nothing_and_accept_stale_marks_exactly_what_was_changed_or_lost,
                 the_newer_root_can_be_brought_back_instead,
+                a_stale_lfs_of_files_with_parity_gets_back_every_byte_with_an_empty_root,
+                marks_of_a_stale_lfs_go_when_an_empty_root_takes_its_place,
+                accept_stale_says_that_parity_is_missing,
                 an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgotten,
                 accept_old_marks_again_what_an_accept_stale_that_was_forgotten_had_marked,
                 a_directory_and_an_lfs_that_are_old_together_do_not_vouch_for_one_another,
@@ -681,6 +781,7 @@ if __name__ == "__main__":
                 a_directory_that_is_newer_than_all_roots_makes_them_stale,
                 a_root_that_is_newer_than_everything_else_makes_the_directory_old,
                 a_dead_disk_is_replaced_while_the_others_serve,
+                a_replace_that_fails_changes_nothing,
                 a_dead_disk_is_replaced_by_another_folder_while_nothing_runs,
                 a_copy_of_all_folders_under_a_hold_is_of_one_moment,
                 only_root_and_the_owner_decide,

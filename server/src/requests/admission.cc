@@ -32,12 +32,20 @@ void fall_behind(ServerContext& context, const Node& node, const proto::Moment& 
   spdlog::error("{}", context.behind);
 }
 
-std::string older(const Node& node) {
+std::string older(const ServerContext& context, const Node& node) {
   const proto::NodeInfo& info = node.presented.node();
+  const std::string rebuilt =
+      context.config.default_bevy == 0
+          ? std::string()
+          : fmt::format(
+                ", or rebuild it, which brings back every byte of files with parity: pif down, move {1} away, "
+                "pif node replace {0}, pif up, pif rebuild {0}",
+                info.name(), info.root());
   return fmt::format(
       "{0} is older than it has been (change {1}, and the server has seen {2}; incarnation {3}, and the server knows "
-      "{4}): bring the newer root back to {5}, or take this one as it is with `pif node accept-stale {0}`",
-      info.name(), info.number(), node.number, info.incarnation(), std::max(node.confirmed, node.offered), info.root());
+      "{4}): bring the newer root back to {5}{6}, or take this one as it is with `pif node accept-stale {0}`",
+      info.name(), info.number(), node.number, info.incarnation(), std::max(node.confirmed, node.offered), info.root(),
+      rebuilt);
 }
 
 // The root is who it should be, and as old as it was heard last, or older.
@@ -163,7 +171,7 @@ Status judge(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   if (context.standing == Standing::kBehind) {
     reply.set_verdict(kServerBehind);
     reply.set_text(context.behind);
-    if (is_older(node)) context.registry.show_trouble(node, older(node), context.now, context.wall);
+    if (is_older(node)) context.registry.show_trouble(node, older(context, node), context.now, context.wall);
     if (!is_older(node)) context.registry.note_alive(node, context.now);
     return {};
   }
@@ -183,7 +191,7 @@ Status judge(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   }
   const bool confirms = beat.stage() == kConfirms;
   if (!is_current(node) || (confirms && info.incarnation() != node.offered)) {
-    refuse(context, node, older(node), reply);
+    refuse(context, node, older(context, node), reply);
     return {};
   }
   if (confirms) return confirm(context, node, reply);

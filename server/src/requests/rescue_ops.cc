@@ -11,6 +11,7 @@
 namespace pif::server {
 namespace {
 
+constexpr std::uint32_t kNoMark = 0;  // the marks of that node go
 constexpr int kMarkFilesMax = 4096;
 constexpr int kAdoptFilesMax = 1000;
 constexpr std::uint32_t kHoldMaxMs = 300'000;
@@ -27,14 +28,23 @@ void add_mark(proto::StoredEntry& entry, const proto::FileMark& mark) {
   *entry.add_marks() = mark;
 }
 
+void remove_mark(proto::StoredEntry& entry, std::uint32_t node) {
+  auto& marks = *entry.mutable_marks();
+  for (int i = marks.size(); i > 0; --i) {
+    if (marks[i - 1].node() == node) marks.DeleteSubrange(i - 1, 1);
+  }
+}
+
 Status mark_file(ServerContext& context, std::uint64_t id, const proto::FileMark& mark) {
   PIF_TRY_VALUE(const auto row, context.rows.file(id));
   if (!row || row->state() == kDoomed) return {};
-  if (row->state() == kPending)
-    return abort_pending(context, id);  // what it has there may be gone: it must not be committed
+  const bool unmarks = mark.kind() == kNoMark;
+  if (row->state() == kPending)  // what it has there may be gone: it must not be committed
+    return unmarks ? Status() : abort_pending(context, id);
   PIF_TRY_VALUE(auto entry, context.rows.entry(row->parent(), row->name()));
   if (!entry || entry->id() != id) return {};
-  add_mark(*entry, mark);
+  if (unmarks) remove_mark(*entry, mark.node());
+  if (!unmarks) add_mark(*entry, mark);
   ++context.weight;
   return context.rows.put_entry(row->parent(), row->name(), *entry);
 }
@@ -43,6 +53,7 @@ Status mark_file(ServerContext& context, std::uint64_t id, const proto::FileMark
 Status take_as_presented(ServerContext& context, Node& node) {
   node.confirmed = node.offered = node.presented.node().incarnation();
   node.number = node.presented.node().number();
+  node.known = 0;  // its numbers are given out again
   node.ask_all = true;
   return context.registry.store(node);
 }
@@ -117,8 +128,7 @@ Status mark_files(ServerContext& context, Call&, const proto::MarkFiles& ask) {
   if (ask.files_size() > kMarkFilesMax)
     return fail(Code::kTooLarge,
                 fmt::format("{} files in one request, the limit is {}", ask.files_size(), kMarkFilesMax));
-  if (ask.mark().kind() != wire::kMarkMixed && ask.mark().kind() != wire::kMarkLost)
-    return fail(Code::kInvalid, "a mark of an unknown kind");
+  if (ask.mark().kind() > wire::kMarkLost) return fail(Code::kInvalid, "a mark of an unknown kind");
   proto::FileMark mark = ask.mark();
   mark.set_since(context.wall);
   for (const std::uint64_t id : ask.files()) PIF_TRY(mark_file(context, id, mark));

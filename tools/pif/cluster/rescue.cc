@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <thread>
@@ -34,6 +36,7 @@ constexpr auto kUpDeadline = std::chrono::seconds(20);
 constexpr auto kPoll = std::chrono::milliseconds(50);
 constexpr std::size_t kMarkedAtOnce = 4096;
 constexpr std::size_t kAdoptedAtOnce = 500;
+constexpr std::size_t kTrialBytes = 256u << 10;  // more than an empty root needs
 
 struct RescueOptions {
   std::string node;
@@ -57,6 +60,32 @@ Status mark(client::Session& session, const std::vector<MarkedFile>& files) {
     PIF_TRY(session.call(std::move(ask_for)));
   }
   return {};
+}
+
+using Files = std::map<std::uint64_t, FileRecord>;
+
+bool has_mark(const Files& files, const MarkedFile& one) {
+  const auto& marks = files.at(one.file).marks();
+  return std::any_of(marks.begin(), marks.end(), [&](const proto::FileMark& mark) { return mark.node() == one.node; });
+}
+
+// Takes away the marks of these nodes that the directory had before, or those that it did not have.
+Status unmark(client::Session& session, const Files& files, std::vector<MarkedFile> marked, bool had) {
+  std::erase_if(marked, [&](const MarkedFile& one) { return has_mark(files, one) != had; });
+  for (MarkedFile& one : marked) one.kind = kNoMark;
+  return mark(session, marked);
+}
+
+// Nobody knows whether it was done.
+bool is_unknown(const Error& error) { return error.code == Code::kUnavailable || error.code == Code::kTimeout; }
+
+// Marks files, and does what the marks are for. If that is refused, no mark is left without a reason.
+Status mark_and(client::Session& session, const Files& files, const std::vector<MarkedFile>& marked,
+                const std::function<Status()>& act) {
+  PIF_TRY(mark(session, marked));
+  Status done = act();
+  if (!done && !is_unknown(done.error())) PIF_TRY(unmark(session, files, marked, false));
+  return done;
 }
 
 Json json_of(const std::vector<MarkedFile>& files) {
@@ -91,10 +120,12 @@ std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// Waits until the server takes the LFS for up.
-Status await_node(Client& client, const std::string& name) {
+// Waits until the server takes the LFS for up. kUnavailable: it was started here, and has ended.
+Status await_node(Client& client, Startup& startup, const std::string& name) {
   const auto deadline = SteadyClock::now() + kUpDeadline;
   while (true) {
+    PIF_TRY(startup.check_alive());
+    PIF_TRY(all_of(startup.errors()));
     PIF_TRY_VALUE(const SystemStatus status, client.status());
     for (const Node& node : status.nodes) {
       if (node.name == name && node.state == "up") return {};
@@ -103,6 +134,37 @@ Status await_node(Client& client, const std::string& name) {
       return fail(Code::kTimeout, fmt::format("{} is not up after {} s: see its log", name, kUpDeadline.count()));
     std::this_thread::sleep_for(kPoll);
   }
+}
+
+// What is better than to take an old root: an empty one that gets back every byte of files with parity.
+std::string better_way(const std::string& lfs, std::size_t files) {
+  return fmt::format(
+      "{0} of these can be brought back whole instead, from parity: pif down, move the root of {1} away, "
+      "pif node replace {1}, pif up, pif rebuild {1}\n",
+      files, lfs);
+}
+
+Status confirm_stale(const proto::NodeInfo& node, const StalePlan& plan, const RescueOptions& options) {
+  if (plan.rebuildable == 0) return {};
+  print_error("pif: " + better_way(node.name(), plan.rebuildable));
+  if (options.yes || !can_ask()) return {};
+  return confirm(fmt::format("pif: take {} as it is, and mark them?", node.name()), "nothing was changed");
+}
+
+std::string taken(const proto::NodeInfo& node, const StalePlan& plan) {
+  std::string text = fmt::format("{} serves again; {} marked, to be read with --stale only\n", node.name(),
+                                 counted(by_file(plan.marked).size(), "file"));
+  if (plan.parity > 0)
+    text += fmt::format("parity of {} may be old or missing there: run pif scrub, which makes it anew\n",
+                        counted(plan.parity, "file"));
+  return text;
+}
+
+Status take_back(client::Session& session, std::uint32_t node) {
+  proto::AcceptStale request;
+  request.set_node(node);
+  const auto done = session.call(std::move(request));
+  return done ? Status() : fail(done.error());
 }
 
 Outcome accept_stale(const Program& program, const RescueOptions& options) {
@@ -115,19 +177,23 @@ Outcome accept_stale(const Program& program, const RescueOptions& options) {
     return fail(Code::kInvalid, fmt::format("{} is not stale: pif status says how it is", node.name()));
   PIF_TRY_VALUE(const auto files, inventory.all_files());
   PIF_TRY_VALUE(const auto components, inventory.components_on(node));
-  const auto marked = plan_stale(node.id(), files, components);
+  const StalePlan plan = plan_stale(node.id(), files, components, inventory.nodes());
   if (program.common.json)
-    PIF_TRY(print(Json{{"node", node.name()}, {"files", json_of(marked)}, {"accepted", !options.list_only}}));
-  if (!program.common.json) PIF_TRY(print(text_of(marked)));
-  if (options.list_only) return ExitCode::kDone;
-  PIF_TRY(mark(*session, marked));
-  proto::AcceptStale request;
-  request.set_node(node.id());
-  PIF_TRY(session->call(std::move(request)));
-  PIF_TRY(await_node(client, node.name()));
-  if (!program.common.quiet)
-    print_error(fmt::format("{} serves again; {} marked, to be read with --stale only\n", node.name(),
-                            counted(by_file(marked).size(), "file")));
+    PIF_TRY(print(Json{{"node", node.name()},
+                       {"files", json_of(plan.marked)},
+                       {"rebuildable", plan.rebuildable},
+                       {"parity", plan.parity},
+                       {"accepted", !options.list_only}}));
+  if (!program.common.json) PIF_TRY(print(text_of(plan.marked)));
+  if (options.list_only) {
+    if (plan.rebuildable > 0 && !program.common.quiet) print_error(better_way(node.name(), plan.rebuildable));
+    return ExitCode::kDone;
+  }
+  PIF_TRY(confirm_stale(node, plan, options));
+  PIF_TRY(mark_and(*session, files, plan.marked, [&] { return take_back(*session, node.id()); }));
+  Startup runs_already;
+  PIF_TRY(await_node(client, runs_already, node.name()));
+  if (!program.common.quiet) print_error(taken(node, plan));
   return ExitCode::kDone;
 }
 
@@ -141,6 +207,38 @@ Status check_empty(const std::string& root) {
     if (!is_try) return fail(Code::kExists, fmt::format("{} has {} in it: give an empty folder", root, one_line(name)));
   }
   return {};
+}
+
+// What a root is made of, and what a try to make one leaves.
+bool is_of_root(const std::string& name) {
+  return name == "lfs.toml" || name == "lfs.toml.new" || name == "lock" || name == "catalogue" ||
+         name.ends_with(".log");
+}
+
+void remove_root(const std::string& root, bool with_folder) {
+  std::error_code ignored;  // what is left is a try, and the next one takes it over
+  std::vector<std::filesystem::path> made;
+  for (const auto& entry : std::filesystem::directory_iterator(root, ignored)) {
+    if (is_of_root(entry.path().filename().string())) made.push_back(entry.path());
+  }
+  for (const auto& path : made) std::filesystem::remove_all(path, ignored);
+  if (with_folder) std::filesystem::remove(root, ignored);
+}
+
+// Before anything is changed: a root can be made there. Nothing is left of the trial.
+Status try_root(const std::string& root) {
+  std::error_code error;
+  const bool is_new = std::filesystem::create_directory(root, error);
+  if (error) return fail_errno(error.value(), "cannot make the folder " + root);
+  const std::string path = root + "/lfs.toml.new";
+  std::ofstream trial(path, std::ios::binary | std::ios::trunc);
+  trial << std::string(kTrialBytes, '\0');
+  trial.close();
+  const int why = errno;
+  const bool is_written = trial.good();
+  std::filesystem::remove(path, error);
+  if (is_new) std::filesystem::remove(root, error);
+  return is_written ? Status() : fail_errno(why, "cannot write into " + root);
 }
 
 // An LFS that is to be replaced does not run, and its new folder has no root in it.
@@ -159,7 +257,8 @@ Status check_replaceable(const cluster::Cluster& cluster, const std::string& nam
                     "with --root",
                     root));
   PIF_TRY(check_disk_mounted(cluster, root));
-  return check_empty(root);
+  PIF_TRY(check_empty(root));
+  return try_root(root);
 }
 
 cluster::LfsEntry* entry_of(cluster::Cluster& cluster, const std::string& name) {
@@ -204,26 +303,63 @@ Status check_others_there(const cluster::LfsEntry& lfs, const std::map<std::uint
                   other->name(), wire::view_state_name(other->view_state()), lfs.name));
 }
 
-// Marks what is lost, then gives the LFS an empty root: in pif.toml, at the server, on the disk. Interrupted, it is
-// done again.
-Result<LostPlan> replace_root(Client& client, cluster::Cluster& cluster, cluster::LfsEntry& lfs, bool force) {
+// Asked again while nobody knows whether it was done.
+Status replace_at_server(client::Session& session, const cluster::LfsEntry& lfs) {
+  const auto deadline = SteadyClock::now() + kUpDeadline;
+  while (true) {
+    proto::ReplaceNode request;
+    request.set_node(lfs.id);
+    request.set_uuid(lfs.uuid);
+    const auto done = session.call(std::move(request));
+    if (done) return {};
+    if (!is_unknown(done.error()) || SteadyClock::now() >= deadline) return fail(done.error());
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+// The LFS has an empty root from now on: in pif.toml, on the disk, at the server. If one of them refuses, all is as it
+// was.
+Status switch_root(client::Session& session, cluster::Cluster& cluster, cluster::LfsEntry& lfs,
+                   const std::string& root) {
+  const cluster::LfsEntry before = lfs;
+  const bool is_new = ::access(root.c_str(), F_OK) != 0;
+  PIF_TRY_VALUE(lfs.uuid, cluster::random_uuid());
+  lfs.root = root;
+  if (cluster.has_hosts()) ++cluster.edition;
+  PIF_TRY(cluster::save_cluster(cluster));
+  Status done = make_root_anew(cluster, lfs.name);
+  if (done) done = replace_at_server(session, lfs);
+  if (done && cluster.has_hosts()) tell_hosts(cluster);
+  if (done || is_unknown(done.error())) return done;
+  remove_root(root, is_new);
+  lfs = before;
+  if (cluster.has_hosts()) ++cluster.edition;
+  PIF_TRY(cluster::save_cluster(cluster));
+  return done;
+}
+
+Status confirm_replace(const cluster::LfsEntry& lfs, const LostPlan& plan, const RescueOptions& options) {
+  const std::size_t lost = by_file(plan.marked).size();
+  if (lost == 0 || options.yes || !can_ask()) return {};
+  return confirm(
+      fmt::format("pif: give {} an empty root? Rows of {} are lost with the old one", lfs.name, counted(lost, "file")),
+      "nothing was changed");
+}
+
+// All is looked at and asked before the first change. Marks stand for the rows of the old root: those of files that are
+// rebuilt have no reason any more.
+Result<LostPlan> replace_root(Client& client, cluster::Cluster& cluster, cluster::LfsEntry& lfs,
+                              const std::string& root, const RescueOptions& options) {
   const auto session = client::session_of(client);
   Inventory inventory(session);
   PIF_TRY(inventory.open(Inventory::Needs::kServer));
   PIF_TRY_VALUE(const auto files, inventory.all_files());
-  if (!force) PIF_TRY(check_others_there(lfs, files, inventory.nodes()));
+  if (!options.force) PIF_TRY(check_others_there(lfs, files, inventory.nodes()));
   LostPlan plan = plan_lost(lfs.id, files, inventory.nodes());
-  PIF_TRY(mark(*session, plan.marked));
-  PIF_TRY_VALUE(lfs.uuid, cluster::random_uuid());
-  if (cluster.has_hosts()) ++cluster.edition;
-  PIF_TRY(cluster::save_cluster(cluster));
-  if (cluster.has_hosts()) tell_hosts(cluster);
-  proto::ReplaceNode request;
-  request.set_node(lfs.id);
-  request.set_uuid(lfs.uuid);
-  PIF_TRY(session->call(std::move(request)));
+  PIF_TRY(confirm_replace(lfs, plan, options));
+  PIF_TRY(mark_and(*session, files, plan.marked, [&] { return switch_root(*session, cluster, lfs, root); }));
+  PIF_TRY(unmark(*session, files, plan.rebuilt, true));
   if (plan.rebuilt.empty()) PIF_TRY(inventory.note_complete(lfs.id));
-  PIF_TRY(make_root_anew(cluster, lfs.name));
   return plan;
 }
 
@@ -241,20 +377,19 @@ Outcome replace(const Program& program, const RescueOptions& options) {
   const std::string root =
       options.root.empty() ? lfs->root : std::filesystem::absolute(options.root).lexically_normal().string();
   PIF_TRY(check_replaceable(cluster, lfs->name, root));
-  lfs->root = root;
   // The server must take part; if it does not run, it runs for as long as that takes.
   Startup startup;
-  std::vector<Daemon> daemons = daemons_of(cluster, program_folder());
-  if (cluster.serves_here()) PIF_TRY(startup.start_missing({daemons.front()}));
+  if (cluster.serves_here()) PIF_TRY(startup.start_missing({daemons_of(cluster, program_folder()).front()}));
   PIF_TRY_VALUE(Client client, await_server(cluster, startup, SteadyClock::now() + kUpDeadline));
   PIF_TRY_VALUE(Client patient, program.connect());
   PIF_TRY(await_silence(patient, lfs->id));
-  PIF_TRY_VALUE(const LostPlan plan, replace_root(patient, cluster, *lfs, options.force));
+  PIF_TRY_VALUE(const LostPlan plan, replace_root(patient, cluster, *lfs, root, options));
   if (startup.started() == 0) {
     Startup lfs_startup;
+    std::vector<Daemon> daemons = daemons_of(cluster, program_folder());
     std::erase_if(daemons, [&](const Daemon& daemon) { return daemon.name != lfs->name; });
     PIF_TRY(lfs_startup.start_missing(daemons));
-    PIF_TRY(await_node(patient, lfs->name));
+    PIF_TRY(await_node(patient, lfs_startup, lfs->name));
     lfs_startup.keep();
   }
   if (program.common.json) {
@@ -396,6 +531,7 @@ void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
       node.add_subcommand("accept-stale", "Take a stale LFS as it is; mark files that may mix old and new rows");
   stale->add_option("NODE", stale_options->node, "Name of the LFS, such as lfs1")->required();
   stale->add_flag("--list", stale_options->list_only, "List the files only; change nothing");
+  stale->add_flag("-y,--yes", stale_options->yes, "Do not ask");
   stale->fallthrough();
   on_run(stale, program, stale_options, accept_stale);
 
@@ -404,6 +540,7 @@ void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
       node.add_subcommand("replace", "Give an LFS whose disk is lost an empty root; mark files that lost rows");
   replaces->add_option("NODE", replace_options->node, "Name of the LFS, such as lfs1")->required();
   replaces->add_option("--root", replace_options->root, "Another folder for it (default: the same)")->type_name("DIR");
+  replaces->add_flag("-y,--yes", replace_options->yes, "Do not ask");
   replaces->add_flag("--force", replace_options->force, "Though another LFS is away that files need then");
   replaces->fallthrough();
   on_run(replaces, program, replace_options, replace);

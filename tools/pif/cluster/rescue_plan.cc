@@ -146,21 +146,30 @@ proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held, const std::
 
 }  // namespace
 
-std::vector<MarkedFile> plan_stale(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
-                                   const std::map<std::uint64_t, proto::ComponentState>& there) {
-  std::vector<MarkedFile> out;
+StalePlan plan_stale(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                     const std::map<std::uint64_t, proto::ComponentState>& there,
+                     const std::vector<proto::NodeInfo>& nodes) {
+  std::set<std::uint32_t> others_without = without_rows(nodes);
+  others_without.erase(node);
+  StalePlan out;
   for (const auto& [id, file] : files) {
     if (!uses(node, file) || file.state() == kFileDoomed) continue;
+    if (file.state() == kFilePending) {
+      out.marked.push_back({id, node, wire::kMarkMixed, ""});
+      continue;
+    }
     const std::uint64_t rows = rows_on(node, file.layout(), file.file_length());
     const auto component = there.find(id);
-    const bool lost = component == there.end() ? rows > 0 : component->second.rows() < rows;
-    if (file.state() == kFilePending) {
-      out.push_back({id, node, wire::kMarkMixed, ""});
-    } else if (lost || !file.untouched()) {
-      out.push_back({id, node, lost ? wire::kMarkLost : wire::kMarkMixed, file.path()});
+    const bool is_missing = component == there.end();
+    const bool lost = is_missing ? rows > 0 : component->second.rows() < rows;
+    if (lost || !file.untouched()) {
+      out.marked.push_back({id, node, lost ? wire::kMarkLost : wire::kMarkMixed, file.path()});
+      if (lost_with(node, file, others_without).empty()) ++out.rebuildable;
+    } else if (is_missing && file.layout().form() == wire::kFormParity && file.file_length().records() > 0) {
+      ++out.parity;
     }
   }
-  sort(out);
+  sort(out.marked);
   return out;
 }
 

@@ -18,10 +18,20 @@ struct MarkedFile {
   std::string path;  // empty: it is being created, and will be given up
 };
 
+// As the kind of a mark: the marks of that node go.
+inline constexpr std::uint32_t kNoMark = 0;
+
 // A stale LFS is taken as it is. A file whose rows there were never changed since it was committed is as good as ever,
-// if they are there; others may mix old rows with new ones. `there`: its components.
-std::vector<MarkedFile> plan_stale(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
-                                   const std::map<std::uint64_t, proto::ComponentState>& there);
+// if they are there; others may mix old rows with new ones. `there`: its components. nodes: all, as the server has
+// them.
+struct StalePlan {
+  std::vector<MarkedFile> marked;
+  std::size_t rebuildable = 0;  // of these: had the node an empty root, they would get back all
+  std::size_t parity = 0;       // files with parity whose part there may be old, or is missing, and have no mark
+};
+StalePlan plan_stale(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                     const std::map<std::uint64_t, proto::ComponentState>& there,
+                     const std::vector<proto::NodeInfo>& nodes);
 // All rows of the node are gone. A file that has parity of them, or them as parity, on nodes that are all there is to
 // be rebuilt, and gets no mark.
 struct LostPlan {

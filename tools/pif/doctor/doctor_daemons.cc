@@ -76,7 +76,7 @@ void check_nodes(Doctor& doctor, const SystemStatus& status) {
 }
 
 // What a person has to decide.
-void check_troubles(Doctor& doctor, const SystemStatus& status) {
+void check_troubles(Doctor& doctor, const cluster::Cluster& cluster, const SystemStatus& status) {
   if (!status.refused.empty())
     doctor.wrong("service", status.refused, "pif server accept-old --list shows what that would mean");
   for (const Node& node : status.nodes) {
@@ -87,7 +87,11 @@ void check_troubles(Doctor& doctor, const SystemStatus& status) {
                                node.name));
     else if (!node.trouble.empty())
       doctor.wrong("service", node.trouble,
-                   fmt::format("pif node accept-stale --list {} shows what that would mean", node.name));
+                   cluster.bevy == 0
+                       ? fmt::format("pif node accept-stale --list {} shows what that would mean", node.name)
+                       : fmt::format("pif node replace and pif rebuild bring back what has parity; what accept-stale "
+                                     "would mean: pif node accept-stale --list {}",
+                                     node.name));
   }
 }
 
@@ -182,7 +186,7 @@ void check_service(Doctor& doctor, const cluster::Cluster& cluster, const Progra
                         fmt::format("if it runs, look at {}/server.log", cluster.server_folder()));
   const auto status = client->status();
   if (!status) return doctor.wrong("service", status.error().to_string(), "look at the server's log");
-  check_troubles(doctor, *status);
+  check_troubles(doctor, cluster, *status);
   check_nodes(doctor, *status);
   check_clocks(doctor, *status);
   check_tcp(doctor, cluster);
