@@ -125,7 +125,7 @@ class Contents:
     def check_by_workers(self, where, files):
         """A copy is made by workers on the LFSs."""
         for file in files:
-            done = self.fs.run("copy", "-q", file.path, "/copies/copy", "--bevy", "0")
+            done = self.fs.run("copy", "-q", file.path, "/copies/copy", "--width", "8", "--bevy", "4")
             check(done.returncode == 0, f"{where}: copy {file.path}: {done.stderr.decode(errors='replace')}")
             check(self.fs.content("/copies/copy") == file.data, f"{where}: a copy of {file.path} has other bytes")
         if files:
