@@ -138,6 +138,8 @@ class FileState {
   const std::shared_ptr<Session> session;
   access::Grant grant;
   const FileParts& parts;  // grant's
+  // What the directory knew at its opening: of a marked file the only word where LFS 0 has no component any more.
+  FileLength directory_length;
   const OpenKind kind;
   Phase phase = Phase::kOpen;
   std::vector<std::unique_ptr<access::ComponentAccess>> components;  // by LFS

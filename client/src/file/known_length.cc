@@ -122,7 +122,7 @@ Status KnownLength::ask() {
   };
   auto said = ask_first();
   if (!said && said.error().code == Code::kNotFound && parts.file_length.records == 0 && !parts.is_protected())
-    said = FileLength{};  // an empty file has no component
+    said = file_.directory_length;  // an empty file has no component, and of a marked one it may be gone
   if (!said && access::can_rebuild(parts, said.error())) {
     PIF_TRY(ask_deputy(said.error()));
     // It may have got its component back since, and then its word counts.

@@ -229,7 +229,9 @@ Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& 
   parts.attributes = std::move(entry.attributes);
   PIF_TRY(check_parts(parts));
   const OpenKind kind{false, mode == Client::Mode::kHold, is_small, {}};
-  return std::make_unique<FileState>(session, std::move(parts), kind);
+  auto state = std::make_unique<FileState>(session, std::move(parts), kind);
+  state->directory_length = entry.file_length;
+  return state;
 }
 
 }  // namespace client

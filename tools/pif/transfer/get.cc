@@ -15,6 +15,7 @@
 #include "command/progress.h"
 #include "names/entries.h"
 #include "names/operand_paths.h"
+#include "pif/base/print.h"
 #include "pif/client/bulk.h"
 #include "text/expand.h"
 #include "text/text.h"
@@ -159,14 +160,43 @@ Outcome for_each_path(const Program& program, const std::vector<std::string>& pa
   return failures.exit_code();
 }
 
+// What is written of a file on standard output, of which rows are gone, is incomplete: a negative answer.
+class StaleCat {
+ public:
+  StaleCat(const Program& program, Client& client) : program_(program), client_(client) {}
+
+  // Only with --stale; what cannot be looked up has no marks, and opening it says why.
+  bool is_for(const std::string& path) const {
+    const auto entry = program_.common.stale ? client_.stat(path) : Result<Entry>(Entry{});
+    return entry && !entry->marks.empty() && !entry->is_placed;
+  }
+  Status take(const Result<StaleCopy>& copy) {
+    if (!copy) return fail(copy.error());
+    if (copy->missing.empty()) return {};
+    is_incomplete_ = true;
+    print_error(fmt::format("pif: {}\n", one_line(copy->missing)));
+    return {};
+  }
+  Outcome end(Outcome outcome) const {
+    return is_incomplete_ && outcome && *outcome == ExitCode::kDone ? Outcome(ExitCode::kNegative) : outcome;
+  }
+
+ private:
+  const Program& program_;
+  Client& client_;
+  bool is_incomplete_ = false;
+};
+
 Outcome write_to_stdout(const Program& program, Client& client, const std::vector<std::string>& paths) {
-  return for_each_path(program, paths, [&](const std::string& path) -> Status {
+  StaleCat stale(program, client);
+  return stale.end(for_each_path(program, paths, [&](const std::string& path) -> Status {
+    if (stale.is_for(path)) return stale.take(write_stale_file(client, path, 1, kStdout));
     const bool is_shown = !program.common.quiet && ::isatty(1) == 0 && ::isatty(2) == 1;
     const auto entry = is_shown ? client.stat(path) : Result<Entry>(Entry{});
     Progress progress(path, entry ? entry->file_length.bytes : 0, is_shown);
     PIF_TRY(write_file(client, path, 1, kStdout, options_with(progress)));
     return {};
-  });
+  }));
 }
 
 Status check_local(const Program& program, const std::string& local) {
@@ -319,15 +349,17 @@ Outcome cat_json(const Program& program, Client& client, const std::vector<std::
 // Only records, without a header: it is none.
 Outcome cat_records(const Program& program, Client& client, const std::vector<std::string>& paths,
                     const OpenRange& range) {
-  return for_each_path(program, paths, [&](const std::string& path) -> Status {
+  StaleCat stale(program, client);
+  BulkOptions options;
+  options.records = {range.begin, range.end.value_or(UINT64_MAX)};
+  return stale.end(for_each_path(program, paths, [&](const std::string& path) -> Status {
+    if (stale.is_for(path)) return stale.take(write_stale_records(client, path, options.records, 1, kStdout));
     auto file = client.open(path);
     if (!file) return fail(at(path, file.error()));
-    BulkOptions options;
-    options.records = {range.begin, range.end.value_or(UINT64_MAX)};
     const auto moved = export_stream(*file, 1, options);
     if (!moved) return fail(at(path, moved.error()));
     return {};
-  });
+  }));
 }
 
 Outcome cat(const Program& program, const GetOptions& options) {

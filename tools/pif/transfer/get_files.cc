@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "command/interrupt.h"
 #include "command/io.h"
 #include "names/entries.h"
 #include "pif/base/write_all.h"
 #include "pif/client/bulk.h"
 #include "transfer/header.h"
+#include "transfer/salvage.h"
 #include "transfer/transfers.h"
 
 namespace pif::cli {
@@ -30,10 +33,40 @@ Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd
   return moved->bytes + header.size();
 }
 
+namespace {
+
+Result<StaleCopy> write_stale(File& file, const std::string& path, Range records, int fd, const std::string& name) {
+  auto salvaged = salvage(file, records, fd, name);
+  if (!salvaged) return fail(at(path, salvaged.error()));
+  const std::uint64_t all = file.file_length_seen().records;
+  const std::uint64_t of = std::min(records.end, all) - std::min(records.begin, all);
+  PIF_TRY(file.close());
+  return StaleCopy{salvaged->bytes, salvaged->missing == 0 ? "" : salvaged->text(path, of, file.format().is_fixed())};
+}
+
+}  // namespace
+
+Result<StaleCopy> write_stale_file(Client& client, const std::string& path, int fd, const std::string& name) {
+  auto file = client.open(path);
+  if (!file) return fail(at(path, file.error()));
+  const std::string header = header_of(*file);
+  PIF_TRY(write_all(fd, std::as_bytes(std::span(header)), "cannot write to " + name));
+  PIF_TRY_VALUE(StaleCopy copy, write_stale(*file, path, {0, UINT64_MAX}, fd, name));
+  copy.bytes += header.size();
+  return copy;
+}
+
+Result<StaleCopy> write_stale_records(Client& client, const std::string& path, Range records, int fd,
+                                      const std::string& name) {
+  auto file = client.open(path);
+  if (!file) return fail(at(path, file.error()));
+  return write_stale(*file, path, records, fd, name);
+}
+
 bool GetFiles::fits_batch(const GetJob& job) {
   struct stat about {};
   const bool is_special = ::lstat(job.local.c_str(), &about) == 0 && !S_ISREG(about.st_mode);
-  return !is_special && job.entry.file_length.bytes <= kSmallFileBytes;
+  return !is_special && job.entry.marks.empty() && job.entry.file_length.bytes <= kSmallFileBytes;
 }
 
 // A link is replaced, whatever it leads to.
@@ -65,16 +98,24 @@ Result<UniqueFd> special_file(const GetJob& job) {
 
 }  // namespace
 
+Result<std::uint64_t> GetFiles::write(Client& client, const GetJob& job, int fd) const {
+  const bool may_miss_records = !job.entry.marks.empty() && !job.entry.is_placed;
+  if (!may_miss_records) return write_file(client, job.path, fd, job.local, tally_.options());
+  PIF_TRY_VALUE(const StaleCopy copy, write_stale_file(client, job.path, fd, job.local));
+  if (!copy.missing.empty()) tally_.incomplete(copy.missing);
+  return copy.bytes;
+}
+
 // Devices and pipes are written to as they are, anything else is replaced when all of it is there.
 Status GetFiles::get_one(Client& client, const GetJob& job) const {
   if (is_there(client, job)) return {};
   std::uint64_t bytes = 0;
   PIF_TRY_VALUE(const UniqueFd special, special_file(job));
   if (special) {
-    PIF_TRY_VALUE(bytes, write_file(client, job.path, special.get(), job.local, tally_.options()));
+    PIF_TRY_VALUE(bytes, write(client, job, special.get()));
   } else {
     PIF_TRY_VALUE(NewFile file, new_file(job));
-    PIF_TRY_VALUE(bytes, write_file(client, job.path, file.fd(), job.local, tally_.options()));
+    PIF_TRY_VALUE(bytes, write(client, job, file.fd()));
     PIF_TRY(file.set_modified(job.entry.modified_ns));
     PIF_TRY(file.publish(no_clobber_));
   }

@@ -27,6 +27,17 @@ std::string header_of(const File& file);
 [[nodiscard]] Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd, const std::string& name,
                                                const BulkOptions& options);
 
+// Of a marked file (--stale): all of it that can be read, and what a person is to know of what cannot; empty: all can.
+struct StaleCopy {
+  std::uint64_t bytes = 0;
+  std::string missing;
+};
+[[nodiscard]] Result<StaleCopy> write_stale_file(Client& client, const std::string& path, int fd,
+                                                 const std::string& name);
+// The same of a range, without the header.
+[[nodiscard]] Result<StaleCopy> write_stale_records(Client& client, const std::string& path, Range records, int fd,
+                                                    const std::string& name);
+
 // Any thread; each with a Client of its own.
 class GetFiles {
  public:
@@ -41,6 +52,7 @@ class GetFiles {
   [[nodiscard]] Status get_batch(Client& client, const std::vector<GetJob>& jobs) const;
 
  private:
+  [[nodiscard]] Result<std::uint64_t> write(Client& client, const GetJob& job, int fd) const;
   [[nodiscard]] bool is_there(Client& client, const GetJob& job) const;
   // header and bytes as a local file
   [[nodiscard]] Status write_local(const GetJob& job, const std::string& header,

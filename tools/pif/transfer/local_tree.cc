@@ -15,10 +15,14 @@ namespace {
 
 constexpr int kFolder = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
+std::string_view without_slashes(std::string_view path) {
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
+
 // Of the path without its last name.
-std::string above(const std::string& path) {
-  std::string_view rest = path;
-  while (rest.ends_with('/')) rest.remove_suffix(1);
+std::string above(std::string_view path) {
+  const std::string_view rest = without_slashes(path);
   return std::string(rest.substr(0, rest.rfind('/') + 1));
 }
 
@@ -54,8 +58,8 @@ Result<UniqueFd> LocalTree::folder(const std::string& path) const {
 }
 
 Result<bool> LocalTree::make_folder(const std::string& path, std::uint32_t mode) const {
+  if (without_slashes(path).size() <= root_.size()) return false;  // the root itself
   const std::string name = base_name(path);
-  if (path.size() <= root_.size() || name.empty()) return false;
   PIF_TRY_VALUE(const UniqueFd parent, folder(above(path)));
   if (::mkdirat(parent.get(), name.c_str(), mode) == 0) return true;
   if (errno != EEXIST) return fail_errno(errno, "cannot make the folder " + path);

@@ -36,6 +36,11 @@ void Tally::left_out_link() {
   ++links_;
 }
 
+void Tally::incomplete(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  incomplete_.push_back(text);
+}
+
 void Tally::show(std::uint64_t more) {
   const std::lock_guard lock(mutex_);
   progress_->set(moved_ += more);
@@ -68,11 +73,13 @@ Outcome Tally::report() {
     Json document = {
         {"files", std::move(files)}, {"bytes", bytes_}, {"seconds", elapsed.count()}, {"skipped", skipped_}};
     if (links_ > 0) document["links_left_out"] = links_;
+    if (!incomplete_.empty()) document["incomplete"] = incomplete_;
     failures_.add_to(document);
     PIF_TRY(print(document));
   }
+  for (const std::string& text : incomplete_) print_error(fmt::format("pif: {}\n", one_line(text)));
   failures_.sum_up();
-  return failures_.exit_code();
+  return failures_.is_empty() && !incomplete_.empty() ? ExitCode::kNegative : failures_.exit_code();
 }
 
 }  // namespace pif::cli

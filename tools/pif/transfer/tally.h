@@ -27,6 +27,8 @@ class Tally {
   void done(const std::string& local, std::uint64_t bytes, const std::function<Json()>& document);
   void skipped();
   void left_out_link();
+  // A file was written, but for what this text says (--stale).
+  void incomplete(const std::string& text);
   // For a transfer that shows itself as a part of this.
   BulkOptions options(const std::atomic<bool>* cancel = nullptr);
   // What is said in the end.
@@ -43,6 +45,7 @@ class Tally {
   std::optional<Progress> progress_;
   std::uint64_t files_ = 0, bytes_ = 0, moved_ = 0, skipped_ = 0, links_ = 0;
   std::vector<std::pair<std::string, Json>> documents_;
+  std::vector<std::string> incomplete_;
 };
 
 }  // namespace pif::cli
