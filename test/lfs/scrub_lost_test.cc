@@ -218,7 +218,7 @@ TEST_CASE("a file that is removed between two lists is no damage") {
 
 TEST_CASE("an LFS that was put back, and taken as it was, gets the rows that it lacks") {
   const auto format = GENERATE(Format::fixed(kShort), Format::variable());
-  const auto lfs = GENERATE(LfsIndex{1}, LfsIndex{4});
+  const auto lfs = GENERATE(LfsIndex{0}, LfsIndex{1}, LfsIndex{4});
   with_server(format, [&](Bevies& b, Scrubbing& s, LostServer& server) {
     put_listed(b, server, 50);
     Node& node = *b.nodes[lfs];
@@ -227,6 +227,8 @@ TEST_CASE("an LFS that was put back, and taken as it was, gets the rows that it 
     const auto entries = kv::copy_memory_state(*node.catalogue);
     node.start();
     REQUIRE_OK(b.append(make_for(format, 100, 2)));
+    server.files.clear();
+    server.add_file(b.at(0), b.length(), b.file.id);
     node.kill();
     node.disk = disk;
     node.catalogue = entries;

@@ -111,7 +111,7 @@ void LfsContext::remove_files(FileId file) {
                          stem = components.stem(file)] { *result = component::remove_files(*storage, stem); },
                         [this, result, file] {
                           components.set_removing(file, false);
-                          // What stays behind is an orphan, which the next start removes.
+                          // What stays behind is an orphan, which the next start puts aside.
                           if (!*result) spdlog::warn("file {}: {}", name_of(file), result->error().text);
                         });
 }

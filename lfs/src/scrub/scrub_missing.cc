@@ -72,27 +72,46 @@ void ScrubMissing::listed(const Result<net::Packet>& reply) {
 
 void ScrubMissing::take(const proto::ListLostReply& page) {
   for (const One& file : page.files())
-    if (const auto known = context_.components.find(FileId(file.file()));
-        !known && known.error().code == Code::kNotFound)
-      queue_.push_back(file);
+    if (is_lost(file)) queue_.push_back(file);
   after_ = page.last();
   has_more_ = page.more();
   patience_ = context_.now() + kPatience;
 }
 
+// The directory is never ahead of LFS 0, unless that was put back.
+bool ScrubMissing::is_lost(const One& file) const {
+  const auto known = context_.components.find(FileId(file.file()));
+  if (!known) return known.error().code == Code::kNotFound;
+  const proto::ComponentState& state = (*known)->state;
+  return (*known)->catalogued && state.shape().index() == 0 &&
+         state.published().records() < file.file_length().records();
+}
+
 void ScrubMissing::mend(const One& file) {
   PIF_ASSERT(!mend_.is_busy() && !is_over_, file.file());
-  mend_.start_missing(file, pass_->only_look, [this, file](ComponentMend::Outcome outcome, const Error& error) {
-    mended(file, outcome, error);
+  const auto known = context_.components.find(FileId(file.file()));
+  if (!known) {
+    const auto done = [this, file](ComponentMend::Outcome outcome, const Error& error) {
+      report(file, "nothing of it is here, and a part of it belongs here", outcome, error);
+    };
+    return mend_.start_missing(file, pass_->only_look, done);
+  }
+  const std::string what = fmt::format("its length is kept here, as {} records, and the directory knows of {}",
+                                       (*known)->state.published().records(), file.file_length().records());
+  if (pass_->only_look)
+    return report(file, what, ComponentMend::Outcome::kFailed, {Code::kCancelled, "as was asked for", {}});
+  mend_.start(FileId(file.file()), [this, file, what](ComponentMend::Outcome outcome, const Error& error) {
+    report(file, what, outcome, error);
   });
 }
 
-void ScrubMissing::mended(const One& file, ComponentMend::Outcome outcome, const Error& error) {
+void ScrubMissing::report(const One& file, const std::string& what, ComponentMend::Outcome outcome,
+                          const Error& error) {
   if (outcome == ComponentMend::Outcome::kNothing) return;
   const bool is_mended = outcome == ComponentMend::Outcome::kMended;
-  const std::string text = fmt::format(
-      "file {} ({}): {} has nothing of it, and a part of it belongs here; {}", file.file(), file.path(),
-      context_.config.name, is_mended ? "made anew out of what the others have" : "not made anew: " + error.text);
+  const std::string text =
+      fmt::format("file {} ({}): {}; {}", file.file(), file.path(), what,
+                  is_mended ? "made anew out of what the others have" : "not made anew: " + error.text);
   if (pass_->report.may_log()) spdlog::warn("{}", text);
   pass_->report.add(FileId(file.file()), text, is_mended);
 }

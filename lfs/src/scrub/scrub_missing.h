@@ -1,5 +1,6 @@
-// Files with parity of which something belongs to this LFS, and of which its catalogue has nothing: the PIF Server
-// lists all files, and what is missing is made anew (component_mend.h). One thread.
+// Files with parity of which something belongs to this LFS, and of which its catalogue has nothing; and those of which
+// this LFS keeps the length, and has less than the directory knows. The PIF Server lists all files, and what is missing
+// is made anew (component_mend.h). One thread.
 #pragma once
 
 #include <deque>
@@ -27,8 +28,9 @@ class ScrubMissing {
   void list();
   void listed(const Result<net::Packet>& reply);
   void take(const proto::ListLostReply& page);
+  [[nodiscard]] bool is_lost(const One& file) const;
   void mend(const One& file);
-  void mended(const One& file, ComponentMend::Outcome outcome, const Error& error);
+  void report(const One& file, const std::string& what, ComponentMend::Outcome outcome, const Error& error);
   void give_up(const std::string& why);
 
   LfsContext& context_;
