@@ -184,6 +184,7 @@ void Restores::put_back_with(const std::shared_ptr<kv::MemoryState>& directory, 
   part.is_foreign = false;
   part.must_notice = is_older_than_heard(directory, lfs + 1, image);
   part.backups = {{from, image}};
+  server_.has_unheard = server_.has_unheard || (from < server_.lost.begin && !part.must_notice);
   server_.together = std::min(server_.together.value_or(from), from);
   shared_.tell(fmt::format("with it, lfs{} is what it was at {:.6f}", lfs,
                            std::chrono::duration<double>(from.time_since_epoch()).count()));
@@ -198,6 +199,7 @@ bool Restores::restore_some() {
     return false;
   }
   const auto [from, image] = server_.backups[some_backup(server_.backups.size())];
+  server_.lost.begin = from;
   for (unsigned i = 0; i < cluster_.size(); ++i)
     if (!lfss_[i].backups.empty() && world_.pick(2) == 0) put_back_with(image, i);
   if (server_.together) server_.together = std::min(*server_.together, from);
@@ -214,7 +216,7 @@ void Restores::lapse_together() {
 }
 
 void Restores::accept_all() {
-  one_moment_ = server_.together && !lapsed_;
+  one_moment_ = server_.together && !server_.has_unheard && !lapsed_;
   lapse_together();
   for (unsigned i = 0; i < cluster_.size(); ++i) accept(i);
   accept_server();

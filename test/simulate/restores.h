@@ -38,6 +38,8 @@ class Restores {
     bool must_notice = false;
     // When LFSs were put back with it: the oldest moment of all.
     std::optional<Time> together{};
+    // One of them lacks what it did before the directory's moment, and the directory had not heard of it.
+    bool has_unheard = false;
   };
   const Lfs& lfs(unsigned index) const { return lfss_[index]; }
   const Server& server() const { return server_; }
