@@ -13,6 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "pif/wire/convert.h"
+
 namespace pif::net {
 namespace {
 
@@ -268,8 +270,31 @@ Taken UnixLine::take() {
   }
 }
 
+namespace {
+
+bool has_room_for_descriptors(int fd) {
+  const UniqueFd probe(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  return probe || errno != EMFILE;
+}
+
+// An answer whose descriptors found no room in this process. By this code whoever asked does without them, if it can.
+Packet without_room(const Packet& packet) {
+  Packet refused;
+  refused.envelope.set_version(packet.envelope.version());
+  refused.envelope.set_id(packet.envelope.id());
+  auto error = fail_errno(EMFILE, "the descriptors that were sent have no room here").value();
+  error.code = Code::kUnsupported;
+  *refused.envelope.mutable_error() = wire::proto_of(error, "");
+  return refused;
+}
+
+}  // namespace
+
 Taken UnixLine::unpack(std::size_t size, int flags, std::vector<Handle> handles) {
-  if ((flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return closed();  // over the limits: not one of ours
+  // While those that had room are held, a process that is at its limit can have no other.
+  const bool is_full = (flags & MSG_CTRUNC) != 0 && !has_room_for_descriptors(fd_.get());
+  const int over_limits = is_full ? MSG_TRUNC : MSG_TRUNC | MSG_CTRUNC;
+  if ((flags & over_limits) != 0) return closed();  // not one of ours
   Taken out;
   out.delivery.peer = id_;
   auto& packet = out.delivery.packet;
@@ -279,6 +304,7 @@ Taken UnixLine::unpack(std::size_t size, int flags, std::vector<Handle> handles)
     return out;
   }
   packet.handles = std::move(handles);
+  if (is_full) packet = without_room(packet);
   out.what = Taken::What::kDelivery;
   return out;
 }

@@ -160,6 +160,20 @@ def what_nobody_reads_any_more_is_said_of_standard_output():
     FS.ok("rm", "/lines")
 
 
+def a_process_with_few_descriptors_reads_all_the_same_or_says_why():
+    FS.ok("put", "-q", "--record-length", "100", "-", "/wide", data=bytes(100_000))
+    outcomes = set()
+    for limit in range(3, 40):
+        limited = f'ulimit -n {limit}; exec "$0" cat /wide'
+        done = subprocess.run(["bash", "-c", limited, *FS.command()], env=FS.env, capture_output=True, check=False)
+        is_whole = done.returncode == 0 and done.stdout == bytes(100_000)
+        said = b"Too many open files" in done.stderr or b"Error 24" in done.stderr  # the second by the loader
+        check(is_whole or said, f"{limit}: {done.returncode} {done.stderr}")
+        outcomes.add(is_whole)
+    check(outcomes == {True, False}, f"{outcomes}")
+    FS.ok("rm", "/wide")
+
+
 def what_a_growing_log_has_is_counted_as_readers_see_it():
     FS.ok("put", "-q", "--lines", "-", "/log", data=b"1\n2\n3\n")
     process = subprocess.Popen(FS.command("append", "-q", "-", "/log"), env=FS.env, stdin=subprocess.PIPE)
@@ -206,6 +220,7 @@ def run_all():
                 a_script_ends_after_ctrl_c,
                 a_signal_that_is_ignored_stays_ignored,
                 what_nobody_reads_any_more_is_said_of_standard_output,
+                a_process_with_few_descriptors_reads_all_the_same_or_says_why,
                 what_a_growing_log_has_is_counted_as_readers_see_it,
                 times_before_1970_are_those_of_date,
                 no_temporary_file_is_left,

@@ -22,7 +22,8 @@ Status outcome_of(const Status& status) { return status; }
 
 // `call`, which touches this place, with word of it before and after.
 template <typename Call>
-std::invoke_result_t<Call> noted(DiskHealth& health, DiskCall kind, std::string_view path, std::uint64_t offset, const Call& call) {
+std::invoke_result_t<Call> noted(DiskHealth& health, DiskCall kind, std::string_view path, std::uint64_t offset,
+                                 const Call& call) {
   const std::uint64_t id = health.begin(kind, path);
   auto result = call();
   health.end(id, offset, outcome_of(result));

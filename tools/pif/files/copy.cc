@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -58,17 +59,22 @@ class Copier {
   }
 
  private:
-  // A folder that is there already is used, as put and get do.
+  // A folder that is there already is used, as put and get do. What is in one that could not be made is left out.
   Status copy_tree(const Entry& top, const std::string& from, const std::string& to) {
     PIF_TRY(make_folder(top, to));
-    const Status walked = walk(client_, from, failures_, [&](const std::string& found, const Entry& entry) -> Status {
+    std::set<std::string> failed;
+    const auto visit = [&](const std::string& found, const Entry& entry) -> Status {
       PIF_TRY(check_interrupt());
       const std::string target = join_path(to, std::string_view(found).substr(from == "/" ? 1 : from.size() + 1));
-      const Status done =
-          entry.kind == EntryKind::kFolder ? make_folder(entry, target) : copy_one(entry, found, target);
+      const bool is_folder = entry.kind == EntryKind::kFolder;
+      const Status done = is_folder ? make_folder(entry, target) : copy_one(entry, found, target);
       if (!done && ends_all(done.error())) return done;
+      if (!done && is_folder) failed.insert(found);
       failures_.add(done);
       return {};
+    };
+    const Status walked = walk(client_, from, failures_, visit, {}, [&](const std::string& found) {
+      return failed.contains(found.substr(0, found.rfind('/')));
     });
     close_folders();
     return walked;
