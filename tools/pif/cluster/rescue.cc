@@ -211,7 +211,7 @@ Status check_empty(const std::string& root) {
 
 // What a root is made of, and what a try to make one leaves.
 bool is_of_root(const std::string& name) {
-  return name == "lfs.toml" || name == "lfs.toml.new" || name == "lock" || name == "catalogue" ||
+  return name == "lfs.toml" || name == "lfs.toml.new" || name == "lock" || name == "used-by" || name == "catalogue" ||
          name.ends_with(".log");
 }
 
@@ -327,15 +327,15 @@ Status switch_root(client::Session& session, cluster::Cluster& cluster, cluster:
   lfs.root = root;
   if (cluster.has_hosts()) ++cluster.edition;
   PIF_TRY(cluster::save_cluster(cluster));
-  Status done = make_root_anew(cluster, lfs.name);
-  if (done) done = replace_at_server(session, lfs);
+  const Status made = make_root_anew(cluster, lfs.name);
+  const Status done = made ? replace_at_server(session, lfs) : made;
   if (done && cluster.has_hosts()) tell_hosts(cluster);
-  if (done || is_unknown(done.error())) return done;
+  if (done || (made && is_unknown(done.error()))) return done;
   remove_root(root, is_new);
   lfs = before;
   if (cluster.has_hosts()) ++cluster.edition;
   PIF_TRY(cluster::save_cluster(cluster));
-  return done;
+  return fail(Code::kBusy, fmt::format("{} keeps its old root: {}", lfs.name, done.error().text));  // that is known
 }
 
 Status confirm_replace(const cluster::LfsEntry& lfs, const LostPlan& plan, const RescueOptions& options) {

@@ -28,6 +28,7 @@ Status run_inits(const cluster::Cluster& cluster, const std::vector<Daemon>& ini
                   fmt::format("{} runs (process {}): stop it first with pif down {}", init.name, *pid, cluster.folder));
   }
   PIF_TRY(startup.start_missing(inits));
+  PIF_TRY(all_of(startup.errors()));
   return startup.await_end(std::chrono::steady_clock::now() + kInitDeadline);
 }
 

@@ -100,8 +100,11 @@ Status Startup::start_one(const Daemon& daemon, SteadyClock::time_point deadline
   if (!runs) note_failed(daemon.name, std::move(runs.error()));
   if (!runs || *runs) return {};
   const std::uint64_t log_begin = log_size(daemon);
-  PIF_TRY_VALUE(const pid_t child, start(daemon, notify_));
-  children_.push_back({daemon, child, log_begin});
+  auto child = start(daemon, notify_);
+  if (child) children_.push_back({daemon, *child, log_begin});
+  if (child) return {};
+  if (daemon.name == "server") return fail(std::move(child.error()));
+  note_failed(daemon.name, std::move(child.error()));  // a disk that takes no log, perhaps
   return {};
 }
 
@@ -109,8 +112,8 @@ Status Startup::start_missing(const std::vector<Daemon>& daemons) {
   const auto deadline = SteadyClock::now() + kSystemUpDeadline;
   std::vector<const Daemon*> held;  // may have to be waited for: the others start meanwhile
   for (const Daemon& daemon : daemons) {
-    PIF_TRY_VALUE(const auto pid, holder(daemon));
-    if (pid)
+    const auto pid = holder(daemon);  // of a disk that fails nothing may be said: start_one() says it
+    if (pid && *pid)
       held.push_back(&daemon);
     else
       PIF_TRY(start_one(daemon, deadline));

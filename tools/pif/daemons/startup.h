@@ -22,7 +22,7 @@ class Startup {
   ~Startup();
 
   // Starts those that nobody runs. The server, kTimeout: it holds its lock and does not answer; kBusy: it runs without
-  // a lock. Such an LFS is noted in failed().
+  // a lock. Such an LFS, or one that cannot be started, is noted in failed().
   [[nodiscard]] Status start_missing(const std::vector<Daemon>& daemons);
   // kUnavailable if the server has ended already: why. An LFS that has ended is noted in failed().
   [[nodiscard]] Status check_alive();
