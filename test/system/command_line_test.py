@@ -182,7 +182,7 @@ def a_list_of_nodes_leaves_the_other_words():
         must(0, b"", f"$pif {tool} --nodes lfs1,lfs0 /hundred /out")
         nodes = FS.json("stat", "/out")["nodes"]
         check(nodes == [2, 1], f"{tool}: {nodes}")
-        must(2, b"no LFS", f"$pif {tool} --nodes '' /hundred /out")
+        must(2, b"--nodes", f"$pif {tool} --nodes '' /hundred /out")
     must(2, b"--nodes", "$pif put --nodes '' keep /out")
 
 
