@@ -1,9 +1,12 @@
 // A controller that reaches its LFSs over ZeroMQ, where an answer may be lost with its connection.
 #include <functional>
+#include <set>
 
 #include <catch2/catch.hpp>
 
 #include "libtool/sim_tools.h"
+#include "pif/net/calls.h"
+#include "pif/tool/team.h"
 
 namespace pif {
 namespace {
@@ -12,10 +15,11 @@ using std::chrono::seconds;
 
 constexpr unsigned kLfss = 2;
 
-// Loses what comes, as it is told.
+// Whether an answer is lost: those to requests about workers, counted from 0.
+using Loses = std::function<bool(unsigned answer)>;
+
 class LossyMessenger final : public net::Messenger {
  public:
-  using Loses = std::function<bool(const net::Packet&)>;
   LossyMessenger(net::Messenger& inner, Loses loses) : inner_(inner), loses_(std::move(loses)) {}
 
   Result<net::PeerId> connect(const proto::Endpoints& to, net::Route route) override {
@@ -23,11 +27,18 @@ class LossyMessenger final : public net::Messenger {
   }
   Result<net::PeerId> adopt(Handle connection) override { return inner_.adopt(std::move(connection)); }
   void disconnect(net::PeerId peer) override { inner_.disconnect(peer); }
-  Status send(net::PeerId peer, net::Packet packet) override { return inner_.send(peer, std::move(packet)); }
+  Status send(net::PeerId peer, net::Packet packet) override {
+    const proto::Envelope& asked = packet.envelope;
+    if (asked.has_job_wait() || asked.has_spawn() || asked.has_job_meet()) asked_.insert(asked.id());
+    return inner_.send(peer, std::move(packet));
+  }
   Result<std::optional<net::Delivery>> receive(Time deadline) override {
     while (true) {
       PIF_TRY_VALUE(auto delivery, inner_.receive(deadline));
-      if (!delivery || !loses_(delivery->packet)) return delivery;
+      const bool is_answer = delivery && delivery->kind == net::Delivery::Kind::kPacket &&
+                             net::is_reply(delivery->packet.envelope) &&
+                             asked_.erase(delivery->packet.envelope.id()) > 0;
+      if (!is_answer || !loses_(answers_++)) return delivery;
     }
   }
   const net::Identity& identity(net::PeerId peer) const override { return inner_.identity(peer); }
@@ -37,33 +48,35 @@ class LossyMessenger final : public net::Messenger {
  private:
   net::Messenger& inner_;
   Loses loses_;
+  std::set<std::uint64_t> asked_;
+  unsigned answers_ = 0;
 };
 
-// Runs body(controller) where the answers about workers that `loses` names, counted from 0, are lost.
-void run_losing(const std::function<bool(unsigned answer)>& loses, const std::function<void(tool::Controller&)>& body) {
+// A job whose workers meet, on two LFSs.
+void run_losing(const Loses& loses, const std::function<void(tool::Controller&)>& body) {
   sim::World world(1);
   sim::Cluster cluster(world, kLfss);
   sim::Names names;
   sim::register_tool(cluster, names, [](tool::Worker& worker, sim::Actor& self) -> Status {
+    PIF_TRY(tool::Team::join(worker));
     self.pause(seconds(2));
     worker.set_result(worker.node());
     return {};
   });
-  unsigned answers = 0;
   world.spawn_main(
       "tool",
       [&](sim::Actor& self) {
         sim::ClientSide side(self);
-        LossyMessenger messenger(side.world().messenger, [&](const net::Packet& packet) {
-          return packet.envelope.has_job_wait_reply() && loses(answers++);
-        });
+        LossyMessenger messenger(side.world().messenger, loses);
         ConnectOptions options;
         options.route = "ipc";
         auto client =
             Client::connect_in({messenger, side.world().storage, side.world().entropy}, sim::Cluster::kServer, options);
         REQUIRE(client);
         REQUIRE(client->status(kLfss));
-        tool::Controller controller(*client, sim::sim_controller());
+        tool::ControllerOptions apart = sim::sim_controller();
+        apart.apart = true;
+        tool::Controller controller(*client, std::move(apart));
         body(controller);
       },
       sim::Who{0, {0}});
@@ -86,7 +99,7 @@ TEST_CASE("whichever answer about workers is lost, it is asked for again, and th
 }
 
 TEST_CASE("an LFS of which two answers are lost one after the other is lost to the job") {
-  run_losing([](unsigned answer) { return answer >= 3; },
+  run_losing([](unsigned answer) { return answer >= 8; },
              [](tool::Controller& controller) {
                const auto done = controller.run({});
                REQUIRE(!done);

@@ -126,8 +126,7 @@ Status JobRun::start_tree(const std::string& description, std::size_t at) {
       *node.mutable_node() = brief(nodes_[i].info);
     }
     request.envelope.set_timeout_ms(static_cast<std::uint32_t>(kSpawnTimeout / milliseconds(1)));
-    PIF_TRY_VALUE(const net::CallId call, session_.start_node(nodes_[first].info, std::move(request), kSpawnTimeout));
-    spawning_.push_back({call, nodes_[first].info.name()});
+    PIF_TRY(send(spawning_, nodes_[first].info, std::move(request)));
   }
   return {};
 }
@@ -175,9 +174,16 @@ Status JobRun::send_program(std::uint32_t rank, std::uint64_t at, std::uint64_t 
   spawn.set_program_size(size);
   net::Packet request = net::packet_of(std::move(spawn));
   request.body = net::Buffer::copy_of(bytes);
-  const proto::NodeInfo& node = nodes_[rank].info;
-  PIF_TRY_VALUE(const net::CallId call, session_.start_node(node, std::move(request), kSpawnTimeout));
-  spawning_.push_back({call, node.name()});
+  return send(spawning_, nodes_[rank].info, std::move(request));
+}
+
+// LFSs know all of these requests when they come again. Those with a body, parts of a program, are not kept for that.
+Status JobRun::send(std::vector<Part>& parts, const proto::NodeInfo& node, net::Packet request) {
+  Part part;
+  part.node = node;
+  if (request.body.empty()) part.again = request.envelope;
+  PIF_TRY_VALUE(part.call, session_.start_node(node, std::move(request), kSpawnTimeout));
+  parts.push_back(std::move(part));
   return {};
 }
 
@@ -229,14 +235,15 @@ Status JobRun::take_answers(std::vector<Part>& parts) {
       continue;
     }
     auto answer = session_.caller().wait(parts[i].call);
-    const std::string name = std::move(parts[i].name);
+    Part part = std::move(parts[i]);
     parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
     if (!answer) {
-      if (answer.error().node.empty()) answer.error().node = name;
-      return fail(std::move(answer.error()));
+      PIF_TRY(send_again(parts, std::move(part), std::move(answer.error())));
+      continue;
     }
     for (const std::uint32_t rank : answer->envelope.spawn_reply().lacking()) {
-      if (rank >= nodes_.size()) return fail(Code::kInternal, fmt::format("worker {} lacks its program", rank), name);
+      if (rank >= nodes_.size())
+        return fail(Code::kInternal, fmt::format("worker {} lacks its program", rank), part.node.name());
       lacking_.push_back(rank);
     }
   }
@@ -263,15 +270,29 @@ Status JobRun::take_waits() {
   return {};
 }
 
-// Over ZeroMQ an answer may be lost with its connection while the LFS keeps the job (kJobLease), and whatever was not
-// seen is said again. A Unix socket loses nothing; its end is the end of the job.
-Status JobRun::ask_again(Host& host, const Error& error) {
-  const bool may_be_lost =
-      access::is_lost(error.code) && error.node.empty() && !std::exchange(host.is_asked_again, true);
-  if (may_be_lost) {
-    const auto link = session_.link(host.info);
-    if (link && !link->passes_descriptors && ask(host)) return {};
+// Over ZeroMQ an answer may be lost with its connection, while the LFS keeps the job (kJobLease) and whatever was not
+// seen. A Unix socket loses nothing; its end is the end of the job.
+bool JobRun::may_be_there(const proto::NodeInfo& node, const Error& error) {
+  if (!access::is_lost(error.code) || !error.node.empty()) return false;
+  const auto link = session_.link(node);
+  return link && !link->passes_descriptors;
+}
+
+Status JobRun::send_again(std::vector<Part>& parts, Part part, Error error) {
+  if (part.again && may_be_there(part.node, error)) {
+    net::Packet request;
+    request.envelope = std::move(*part.again);
+    PIF_TRY(send(parts, part.node, std::move(request)));
+    parts.back().again.reset();
+    return {};
   }
+  if (error.node.empty()) error.node = part.node.name();
+  return fail(std::move(error));
+}
+
+Status JobRun::ask_again(Host& host, const Error& error) {
+  const bool is_first = !std::exchange(host.is_asked_again, true);
+  if (is_first && may_be_there(host.info, error) && ask(host)) return {};
   return fail(error.code, fmt::format("lost {}, where a worker of this job ran: {}", place_of(host.info), error.text),
               host.info.name());
 }
@@ -316,10 +337,7 @@ Status JobRun::take_meet(std::uint32_t rank, std::string value) {
   proto::JobMeet all;
   all.set_job(id_);
   for (const Node& node : nodes_) all.add_values(*node.meet);
-  for (const Host& host : hosts_) {
-    PIF_TRY_VALUE(const net::CallId call, session_.start_node(host.info, net::packet_of(all), kSpawnTimeout));
-    meeting_.push_back({call, host.info.name()});
-  }
+  for (const Host& host : hosts_) PIF_TRY(send(meeting_, host.info, net::packet_of(all)));
   return {};
 }
 

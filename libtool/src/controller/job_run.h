@@ -47,9 +47,11 @@ class JobRun {
     bool is_asked_again = false;  // since an answer was lost
   };
 
+  // Sent to an LFS, which has not answered yet.
   struct Part {
-    net::CallId call;
-    std::string name;
+    net::CallId call = 0;
+    proto::NodeInfo node;
+    std::optional<proto::Envelope> again;  // to be sent again, once, if the answer is lost
   };
 
   // What all requests that start the worker of this rank say.
@@ -67,11 +69,15 @@ class JobRun {
   [[nodiscard]] Status send_program(std::uint32_t rank, std::uint64_t at, std::uint64_t size,
                                     std::span<const std::byte> bytes);
   [[nodiscard]] Status ask(Host& host);
+  [[nodiscard]] Status send(std::vector<Part>& parts, const proto::NodeInfo& node, net::Packet request);
   // One turn: waits a little, then takes every answer that is there.
   [[nodiscard]] Status turn();
   [[nodiscard]] Status take_answers(std::vector<Part>& parts);
   [[nodiscard]] Status take_waits();
-  // After an answer that did not come. Fails with that error, if there is no use in it.
+  // Whether the LFS may have what was sent, and keep it, although its answer did not come.
+  bool may_be_there(const proto::NodeInfo& node, const Error& error);
+  // After an answer that did not come. Fail with that error, if there is no use in it.
+  [[nodiscard]] Status send_again(std::vector<Part>& parts, Part part, Error error);
   [[nodiscard]] Status ask_again(Host& host, const Error& error);
   [[nodiscard]] Status take_event(const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_result(std::uint32_t rank, const proto::JobWaitReply::Event& event);
