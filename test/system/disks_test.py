@@ -195,6 +195,19 @@ def a_catalogue_that_was_wiped_or_is_anothers_is_refused():
         check(fs.content("/a") == rows("a"), "its components were not removed as leftovers")
 
 
+def an_lfs_that_cannot_be_started_keeps_no_other_from_serving():
+    with FileSystem(2) as fs:
+        put(fs, "/a", rows("a"))
+        down(fs)
+        log = os.path.join(part(fs, "lfs1"), "lfs1.log")
+        os.remove(log)
+        os.mkdir(log)  # as on a disk that takes no bytes
+        up_without(fs, "lfs1", "cannot write the log")
+        os.rmdir(log)
+        up(fs)
+        check(fs.content("/a") == rows("a"), "it was never touched")
+
+
 # ---- an LFS that is older than it has been ----
 
 
@@ -598,6 +611,14 @@ def a_replace_that_fails_changes_nothing():
             with open(os.path.join(fs.folder, "pif.toml")) as file:
                 check(file.read() == before, f"pif.toml was changed for {root}")
         check(not os.path.exists(fs.local("no")), "nothing was made")
+        # A folder that looks as if a try had been cut short, and in which none comes to its end.
+        os.mkdir(fs.local("try"))
+        with open(fs.local("try/catalogue"), "w") as file:
+            file.write("no folder")
+        fs.fails(3, "lfs1 keeps its old root: lfs1 did not start", "node", "replace", "--root", fs.local("try"), "lfs1")
+        check(marks(fs, "/a") == [], f"marks that have no reason are gone: {marks(fs, '/a')}")
+        with open(os.path.join(fs.folder, "pif.toml")) as file:
+            check(file.read() == before, "pif.toml is what it was")
         up(fs)
         check(marks(fs, "/a") == [] and fs.content("/a") == rows("a"), "the root is as good as ever")
 
@@ -769,6 +790,7 @@ if __name__ == "__main__":
                 a_folder_of_another_file_system_is_refused,
                 roots_that_changed_places_are_refused_and_work_again_in_their_own,
                 a_catalogue_that_was_wiped_or_is_anothers_is_refused,
+                an_lfs_that_cannot_be_started_keeps_no_other_from_serving,
                 an_old_root_serves_nothing_and_accept_stale_marks_exactly_what_was_changed_or_lost,
                 the_newer_root_can_be_brought_back_instead,
                 a_stale_lfs_of_files_with_parity_gets_back_every_byte_with_an_empty_root,
