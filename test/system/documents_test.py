@@ -19,7 +19,7 @@ LOOKED_UP = [
     (r"--hosts|pif (host|key|user|node add)|ann\.curve", "needs several hosts: test/hosts"),
     (r"^pif up /data/pif", "needs several hosts: test/hosts"),
     (r"--disk|/disk9|pif (node|server|rebuild|drill)", "a disk must be lost first: disks_test.py"),
-    (r"^(edit|cmake|rm -r DIR|cp -a DIR)|/new/place|/backup", "a person's own steps: disks_test.py"),
+    (r"^(edit|cmake|rm -r DIR|cp -a DIR|mv DIR)|/new/place|/backup", "a person's own steps: disks_test.py"),
     (r"mine\.cc?", "test/install builds such programs"),
     (r"PATH=", "the test's programs are in PATH"),
     (r"snapshot-all-disks|completion", "needs a program of the user's"),
