@@ -78,6 +78,7 @@ def nothing_else_takes_such_a_file_for_a_shorter_one():
         for words in (["cp", "--stale"], ["copy", "--stale"], ["sort", "--stale"]):
             done = FS.run(*words, f"/fixed{i}" if words[0] != "sort" else f"/lines{i}", "/copied")
             check(done.returncode == 3, f"{words} {i}: {done}")
+            check(b"file " not in done.stderr.replace(b"file system", b""), f"no number, but a path: {done}")
         done = FS.run("head", "--stale", "-c", "1000", f"/fixed{i}")
         check(done.returncode == 3, f"head {i}: {done}")
     FS.fails(3, "/copied", "stat", "/copied")

@@ -68,6 +68,7 @@ struct Controller::Impl {
   [[nodiscard]] Result<std::vector<proto::NodeInfo>> all_nodes();
   [[nodiscard]] Status choose_stand_ins();
   [[nodiscard]] Status keep_files();
+  Error with_paths(Error error);
   [[nodiscard]] Result<Workers> workers_of(const Job& job);
   [[nodiscard]] Result<job::JobDescription> describe(const Job& job, const Workers& workers);
   [[nodiscard]] tl::unexpected<Error> not_started(Error error);
@@ -279,12 +280,12 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
   {
     const PhaseTimer timer(impl.report, "spawn", impl.session.clock());
     if (auto started = run.start(description.SerializeAsString()); !started)
-      return impl.not_started(std::move(started.error()));
+      return impl.not_started(impl.with_paths(std::move(started.error())));
   }
   const PhaseTimer timer(impl.report, "work", impl.session.clock());
   const auto ends = run.wait();
   if (impl.options.on_finish) impl.options.on_finish();
-  if (!ends) return fail(ends.error());
+  if (!ends) return fail(impl.with_paths(ends.error()));
   PIF_TRY(impl.collect(*ends, workers));
   std::vector<std::string> values;
   for (const auto& end : *ends) values.push_back(end.value());
@@ -302,6 +303,19 @@ Status Controller::Impl::keep_files() {
     if (kept) kept = client::renew_if_needed(made.file);
   }
   return kept || kept.error().code != Code::kStaleFile ? Status() : kept;
+}
+
+// LFSs know files by numbers, people by paths.
+Error Controller::Impl::with_paths(Error error) {
+  const auto name = [&](File& file) {
+    const client::FileParts& parts = client::parts_of(file);
+    const std::string number = fmt::format("file {}", parts.file.value);
+    const std::size_t at = error.text.find(number);
+    if (at != std::string::npos) error.text.replace(at, number.size(), parts.path);
+  };
+  for (auto& file : inputs) name(file);
+  for (auto& made : outputs) name(made.file);
+  return error;
 }
 
 // An LFS that does not answer, but takes part in the view: others stand in for it once it is declared lost.

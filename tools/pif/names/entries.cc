@@ -4,6 +4,8 @@
 #include <pwd.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -104,7 +106,24 @@ Status walk(Client& client, const std::string& folder, Failures& failures,
   return {};
 }
 
+namespace {
+
+// Where "file NUMBER" begins and ends, as LFSs and the server name what they know by its number.
+std::pair<std::size_t, std::size_t> numbered_file(std::string_view text) {
+  constexpr std::string_view kFile = "file ";
+  constexpr std::size_t kDigitsMin = 10;  // the upper half of a file's number is at random
+  for (std::size_t at = text.find(kFile); at != std::string_view::npos; at = text.find(kFile, at + 1)) {
+    const std::size_t begin = at + kFile.size();
+    const std::size_t end = std::min(text.find_first_not_of("0123456789", begin), text.size());
+    if (end - begin >= kDigitsMin) return {at, end};
+  }
+  return {0, 0};
+}
+
+}  // namespace
+
 Error at(const std::string& path, Error error) {
+  if (const auto [begin, end] = numbered_file(error.text); end > begin) error.text.replace(begin, end - begin, path);
   if (error.text.find(path) == std::string::npos) error.text = path + ": " + error.text;
   return error;
 }

@@ -29,7 +29,7 @@ using EntryFilter = std::function<bool(const std::string& path)>;
 [[nodiscard]] Status walk(Client& client, const std::string& folder, Failures& failures,
                           const std::function<Status(const std::string& path, const Entry&)>& visit,
                           const EntryOrder& order = {}, const EntryFilter& is_left_out = {});
-// The error with the path in its text, if it is not there already.
+// The error with the path in its text, in the place of the file's number, or in front if it is not there already.
 Error at(const std::string& path, Error error);
 
 // Whether `path` is a folder; false also if there is nothing of that name.
