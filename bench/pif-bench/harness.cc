@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -60,6 +62,33 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 void die(const std::string& text) { throw Died(text); }
 
+namespace {
+
+std::atomic<int> interrupted_by{0};  // a signal handler can reach nothing else
+
+void check_interrupt() {
+  if (interrupted_by != 0) die("interrupted");
+}
+
+}  // namespace
+
+void catch_interrupts() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = [](int number) { interrupted_by = number; };
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+void die_of_interrupt() {
+  const int number = interrupted_by;
+  if (number == 0) return;
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
 Ran run(const std::vector<std::string>& command, MemoryWatch* watch, const std::string& log) {
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
@@ -87,6 +116,8 @@ Ran run(const std::vector<std::string>& command, MemoryWatch* watch, const std::
 double must_run(const std::vector<std::string>& command, MemoryWatch* watch) {
   const std::string log = fmt::format("/tmp/pif-bench-{}.log", getpid());
   const Ran ran = run(command, watch, log);
+  if (interrupted_by != 0) unlink(log.c_str());
+  check_interrupt();
   if (ran.status != 0) {
     std::ifstream in(log);
     std::stringstream text;
@@ -111,6 +142,7 @@ Pair pair(unsigned repeats, const std::function<void()>& prepare, const std::fun
           const std::function<double()>& other) {
   std::vector<double> mine, theirs, ratios;
   for (unsigned i = 0; i <= repeats; ++i) {
+    check_interrupt();
     prepare();
     const double a = ours();
     prepare();

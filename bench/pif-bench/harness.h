@@ -73,6 +73,12 @@ struct Died : std::runtime_error {
 };
 [[noreturn]] void die(const std::string& text);
 
+// From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, are noted; must_run() and pair() end the program
+// then.
+void catch_interrupts();
+// For the end of main: the process dies of the signal that came; returns if none did.
+void die_of_interrupt();
+
 // Touches 4 GiB in another process, so that the guest's idle memory is warm again. Not in a smoke run.
 struct Context;
 void touch_memory(const Context& context);

@@ -106,6 +106,28 @@ bool is_wanted(const std::string& group, const Options& options) {
   return options.smoke || group[0] != 'x';
 }
 
+// What is measured, with all that is in it.
+class Workplace {
+ public:
+  explicit Workplace(std::string folder) : folder_(std::move(folder)) { std::filesystem::create_directories(folder_); }
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+  ~Workplace() {
+    std::error_code error;
+    std::filesystem::remove_all(folder_, error);
+  }
+
+ private:
+  std::string folder_;
+};
+
+// As the other programs do it: 2 is wrong usage.
+int report_parse(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  std::fprintf(stderr, "pif-bench: %s (pif-bench --help shows how)\n", error.what());
+  return 2;
+}
+
 int bench_main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{
@@ -116,7 +138,11 @@ int bench_main(int argc, char** argv) {
       "  pif-bench calibrate                  the same as pif-calibrate",
       "pif-bench"};
   add_options(app, arguments);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_parse(app, error);
+  }
   Options& options = arguments.options;
   options.only = {arguments.only.begin(), arguments.only.end()};
   if (options.smoke) make_tiny(options);
@@ -124,7 +150,8 @@ int bench_main(int argc, char** argv) {
   options.bin = self.substr(0, self.rfind('/'));
   const std::filesystem::path folder = fmt::format("{}/pif-bench-{}", arguments.base, getpid());
   options.folder = std::filesystem::absolute(folder).lexically_normal().string();
-  std::filesystem::create_directories(options.folder);
+  catch_interrupts();
+  const Workplace workplace(options.folder);
 
   Report report;
   MemoryWatch watch;
@@ -133,7 +160,6 @@ int bench_main(int argc, char** argv) {
   fmt::print("{:<44} {:>14} {:>14} {:>9} {:>11}\n", "what", "ours", "other", "value", "goal");
   for (const auto& [name, group] : kGroups)
     if (is_wanted(name, options)) group(context);
-  std::filesystem::remove_all(options.folder);
   if (!arguments.json_file.empty()) std::ofstream(arguments.json_file) << report.json() << '\n';
   return options.smoke || report.all_reached() ? 0 : 1;
 }
@@ -159,9 +185,12 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--census") == 0) return pif::bench::census_main(argv[2]);
   try {
     if (argc == 3 && std::strcmp(argv[1], "--galley") == 0) return pif::bench::task_main(argv[2]);
-    return pif::bench::bench_main(argc, argv);
+    const int exit_code = pif::bench::bench_main(argc, argv);
+    pif::bench::die_of_interrupt();
+    return exit_code;
   } catch (const pif::bench::Died& died) {
     std::fprintf(stderr, "pif-bench: %s\n", died.what());
+    pif::bench::die_of_interrupt();
     return 3;
   }
 }
