@@ -54,6 +54,7 @@ Status take_as_presented(ServerContext& context, Node& node) {
   node.confirmed = node.offered = node.presented.node().incarnation();
   node.number = node.presented.node().number();
   node.known = 0;  // its numbers are given out again
+  node.info.clear_trouble();
   node.ask_all = true;
   return context.registry.store(node);
 }
