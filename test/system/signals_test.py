@@ -174,6 +174,16 @@ def a_process_with_few_descriptors_reads_all_the_same_or_says_why():
     FS.ok("rm", "/wide")
 
 
+def a_limit_of_the_size_of_files_is_said_of_the_local_file():
+    FS.ok("put", "-q", "-", "/large", data=bytes(300_000))
+    limited = 'trap "" XFSZ; ulimit -f 100; exec "$0" get /large large'
+    words = ["bash", "-c", limited, *FS.command()]
+    done = subprocess.run(words, env=FS.env, cwd=FS.temp, capture_output=True, check=False)
+    check(done.returncode == 3 and b"cannot write large: File too large" in done.stderr, f"{done}")
+    check(not os.path.exists(FS.local("large")), "nothing is left of it")
+    FS.ok("rm", "/large")
+
+
 def what_a_growing_log_has_is_counted_as_readers_see_it():
     FS.ok("put", "-q", "--lines", "-", "/log", data=b"1\n2\n3\n")
     process = subprocess.Popen(FS.command("append", "-q", "-", "/log"), env=FS.env, stdin=subprocess.PIPE)
@@ -221,6 +231,7 @@ def run_all():
                 a_signal_that_is_ignored_stays_ignored,
                 what_nobody_reads_any_more_is_said_of_standard_output,
                 a_process_with_few_descriptors_reads_all_the_same_or_says_why,
+                a_limit_of_the_size_of_files_is_said_of_the_local_file,
                 what_a_growing_log_has_is_counted_as_readers_see_it,
                 times_before_1970_are_those_of_date,
                 no_temporary_file_is_left,

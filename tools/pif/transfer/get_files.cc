@@ -21,6 +21,18 @@ std::string header_of(const File& file) {
   return found == file.attributes().end() ? "" : found->second;
 }
 
+namespace {
+
+// The library knows the local file by a descriptor only.
+Error with_local_name(Error error, const std::string& name) {
+  constexpr std::string_view kLocal = "the local file";
+  const std::size_t at = error.text.find(kLocal);
+  if (at != std::string::npos) error.text.replace(at, kLocal.size(), name);
+  return error;
+}
+
+}  // namespace
+
 Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd, const std::string& name,
                                  const BulkOptions& options) {
   auto file = client.open(path);
@@ -28,7 +40,7 @@ Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd
   const std::string header = header_of(*file);
   PIF_TRY(write_all(fd, std::as_bytes(std::span(header)), "cannot write to " + name));
   const auto moved = export_stream(*file, fd, options);
-  if (!moved) return fail(at(path, moved.error()));
+  if (!moved) return fail(at(path, with_local_name(moved.error(), name)));
   PIF_TRY(file->close());
   return moved->bytes + header.size();
 }
