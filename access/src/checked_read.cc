@@ -154,12 +154,23 @@ void read_by_message(Requests& requests, const ReadPart& part, std::uint64_t& mo
     ask_for_rows(requests, part, piece, moved);
 }
 
+Status note_silent_disk(Requests& requests, LfsIndex lfs, const Error& error) {
+  const FileParts& parts = requests.grant().parts();
+  PIF_ASSERT(lfs < parts.nodes.size(), lfs, parts.nodes.size());
+  if (error.code != Code::kTimeout) return {};
+  const proto::NodeInfo& node = parts.nodes[lfs];
+  if (!can_be_rebuilt(parts)) return fail(error.code, fmt::format("{}: {}", parts.path, error.text), node.name());
+  requests.links().note_away(node.id());
+  return {};
+}
+
 Status recover(Requests& requests, ComponentAccess& component, const ReadPart& part, std::uint64_t& moved,
                Error error) {
   const FileParts& parts = requests.grant().parts();
   if (!may_be_old(
           error)) {  // the disk fails: the LFS may have it in memory, and what it says decides who is asked next
     if (parts.creating) return fail(std::move(error));
+    PIF_TRY(note_silent_disk(requests, part.rows.lfs, error));
     read_by_message(requests, part, moved);
     return {};
   }
@@ -247,6 +258,7 @@ Status recover_rows(Requests& requests, ComponentAccess& component, const RowRan
   const FileParts& parts = requests.grant().parts();
   if (parts.creating) return fail(error);
   if (!may_be_old(error)) {
+    PIF_TRY(note_silent_disk(requests, rows.lfs, error));
     read_rows_by_message(requests, rows, out, moved);
     return {};
   }
@@ -266,6 +278,19 @@ Status offsets_direct(const ComponentAccess& component, std::span<const Row> row
   PIF_ASSERT(rows.size() == out.size(), rows.size(), out.size());
   for (std::size_t i = 0; i < rows.size(); ++i) PIF_TRY(component.reader().read_ends(rows[i], 0, out.subspan(i, 1)));
   return {};
+}
+
+// Whether it could; if not, the LFS is asked, unless its disk is silent and nobody else can answer.
+Result<bool> add_direct(Requests& requests, const ComponentAccess& component, std::span<const Row> rows,
+                        std::vector<std::uint64_t>& sums) {
+  std::vector<std::uint64_t> found(rows.size());
+  if (!component.has_reader()) return false;
+  if (auto read = offsets_direct(component, rows, found); !read) {
+    PIF_TRY(note_silent_disk(requests, component.lfs(), read.error()));
+    return false;
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) sums[i] += found[i];
+  return true;
 }
 
 void offsets_by_message(Requests& requests, LfsIndex lfs, std::vector<Row> rows, std::vector<std::uint64_t>& sums,
@@ -305,21 +330,21 @@ void offsets_by_message(Requests& requests, LfsIndex lfs, std::vector<Row> rows,
 
 }  // namespace
 
-void add_offsets(Requests& requests, ComponentAccess& component, std::vector<Row> rows,
-                 std::vector<std::uint64_t>& sums, std::optional<Error>& away) {
+Status add_offsets(Requests& requests, ComponentAccess& component, std::vector<Row> rows,
+                   std::vector<std::uint64_t>& sums, std::optional<Error>& away) {
   PIF_ASSERT(rows.size() == sums.size(), rows.size(), sums.size());
-  const auto direct = [&component, &sums](const std::vector<Row>& of) -> bool {
-    std::vector<std::uint64_t> found(of.size());
-    if (!component.has_reader() || !offsets_direct(component, of, found)) return false;
-    for (std::size_t i = 0; i < found.size(); ++i) sums[i] += found[i];
-    return true;
-  };
-  if (component.by_message()) return offsets_by_message(requests, component.lfs(), std::move(rows), sums, away);
-  if (direct(rows)) return;
-  component.attach_again(requests, [&requests, &component, direct, rows = std::move(rows), &sums, &away]() -> Status {
-    if (!direct(rows)) offsets_by_message(requests, component.lfs(), rows, sums, away);
+  if (component.by_message()) {
+    offsets_by_message(requests, component.lfs(), std::move(rows), sums, away);
+    return {};
+  }
+  PIF_TRY_VALUE(const bool is_done, add_direct(requests, component, rows, sums));
+  if (is_done) return {};
+  component.attach_again(requests, [&requests, &component, rows = std::move(rows), &sums, &away]() -> Status {
+    PIF_TRY_VALUE(const bool is_done_now, add_direct(requests, component, rows, sums));
+    if (!is_done_now) offsets_by_message(requests, component.lfs(), rows, sums, away);
     return {};
   });
+  return {};
 }
 
 }  // namespace pif::access

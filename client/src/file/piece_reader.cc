@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "file/file_state.h"
+#include "pif/access/checked_read.h"
 #include "pif/access/piece_requests.h"
 #include "pif/access/rebuilt_read.h"
 #include "pif/base/assert.h"
@@ -48,7 +49,7 @@ Result<bool> PieceReader::next() {
       phase_ = Phase::kRecover;
       break;
     case Phase::kRecover:
-      recover();
+      PIF_TRY(recover());
       phase_ = Phase::kRebuild;
       break;
     case Phase::kRebuild:
@@ -131,15 +132,17 @@ void PieceReader::ask(LfsIndex lfs) {
 }
 
 // What could not be read through descriptors (it may have met a change half way) is asked for.
-void PieceReader::recover() {
+Status PieceReader::recover() {
   for (const Near& near : near_) {
     if (!near.outcome) {
+      PIF_TRY(access::note_silent_disk(*requests_, near.lfs, near.outcome.error()));
       ask(near.lfs);
       continue;
     }
     file_.counts.bytes_by_descriptor += near.bytes;
   }
   near_.clear();
+  return {};
 }
 
 // ---- of LFSs that are away -----------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ class PieceReader : public AsyncOperation {
   void read();
   void read_near(Near& near);
   void ask(LfsIndex lfs);
-  void recover();
+  [[nodiscard]] Status recover();
   void add_rest(LfsIndex lfs, std::span<const component::Extent> pieces, Error why);
   bool rebuild();
   void take(const Rebuilt& rebuilt) const;

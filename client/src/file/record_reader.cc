@@ -364,6 +364,7 @@ Status RecordReader::read_within_once(RecordNumber record, std::uint32_t within,
     auto status = component.reader().read_bytes(offset, out);
     if (!status && !file_.creating()) {
       access::Requests attach(file_.session->links(), file_.grant);
+      PIF_TRY(access::note_silent_disk(attach, cell.lfs, status.error()));
       component.attach_again(attach);
       PIF_TRY(file_.run(attach));
     }

@@ -138,7 +138,7 @@ Result<std::vector<std::uint64_t>> RecordReader::byte_offsets_once(std::span<con
   std::vector<std::optional<Error>> away(file_.width());
   for (const LfsIndex lfs : lfss_) {
     if (file_.creating() && file_.component(lfs).by_message()) return fail(cannot_read_back(lfs).error());
-    access::add_offsets(requests, file_.component(lfs), rows[lfs], sums, away[lfs]);
+    PIF_TRY(access::add_offsets(requests, file_.component(lfs), rows[lfs], sums, away[lfs]));
   }
   PIF_TRY(file_.run(requests));
   for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {

@@ -15,6 +15,7 @@
 #include "pif/net/system.h"
 #include "session/member_watch.h"
 #include "session/one_user.h"
+#include "session/patient_storage.h"
 #include "session/pool.h"
 
 namespace pif::client {
@@ -89,7 +90,7 @@ Result<std::shared_ptr<Session>> Session::connect(ConnectOptions options) {
     transport.io_threads = 2;                            // they encrypt: one core alone is the limit of a transfer
   }
   PIF_TRY_VALUE(owned->messenger, net::make_real_messenger(std::move(transport)));
-  owned->storage = component::make_real_storage();
+  owned->storage = make_patient(component::make_real_storage(), std::min<Duration>(kSilenceMax, options.timeout));
   options.program = program_name(options);
   std::shared_ptr<Session> session(
       new Session({*owned->messenger, *owned->storage, owned->entropy}, std::move(options), route));

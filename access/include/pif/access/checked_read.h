@@ -45,6 +45,10 @@ void read_by_message(Requests& requests, const ReadPart& part, std::uint64_t& mo
 [[nodiscard]] Status recover(Requests& requests, ComponentAccess& component, const ReadPart& part, std::uint64_t& moved,
                              Error error);
 
+// A read through descriptors of this LFS has failed so. Where its disk did not answer (kTimeout), the LFS is passed
+// over for a while, so that it is not waited for once more; if nobody else can answer, the error comes back.
+[[nodiscard]] Status note_silent_disk(Requests& requests, LfsIndex lfs, const Error& error);
+
 // ---- variable records ----
 
 // Consecutive rows of one LFS.
@@ -69,7 +73,8 @@ void read_rows_by_message(Requests& requests, const RowRange& rows, FetchedRows&
 // Variable records: adds to sums[i] the byte of .dat where row rows[i] of the component starts; its number of rows
 // gives the end. `rows` and `sums` have the same size; sums and away outlive the requests. away: where the LFS is, and
 // the file has parity (can_rebuild()), this is set and nothing is added.
-void add_offsets(Requests& requests, ComponentAccess& component, std::vector<Row> rows,
-                 std::vector<std::uint64_t>& sums, std::optional<Error>& away);
+// Errors: note_silent_disk().
+[[nodiscard]] Status add_offsets(Requests& requests, ComponentAccess& component, std::vector<Row> rows,
+                                 std::vector<std::uint64_t>& sums, std::optional<Error>& away);
 
 }  // namespace pif::access
