@@ -1,6 +1,8 @@
 // Files with parity while the disk of one LFS fails, and its daemon is alive.
 #include "fixture.h"
+#include "pif/client/session.h"
 #include "pif/pattern/builders.h"
+#include "pif/wire/values.h"
 
 using namespace pif;
 using namespace pif::test;
@@ -109,6 +111,66 @@ TEST_CASE("a file with parity is read whatever fails at one of its LFSs") {
         });
         fs.world.run();
       }
+    }
+  }
+}
+
+namespace {
+
+std::uint32_t view_state(Client& client, unsigned lfs) {
+  const proto::NodesReply reply = must(client.session().call(proto::Nodes()));
+  for (const proto::NodeInfo& node : reply.nodes())
+    if (node.id() == lfs + 1) return node.view_state();
+  return 0;
+}
+
+void await_state(Client& client, sim::Actor& self, unsigned lfs, std::uint32_t state) {
+  for (int i = 0; i < 120 && view_state(client, lfs) != state; ++i) self.pause(1s);
+  REQUIRE(view_state(client, lfs) == state);
+}
+
+}  // namespace
+
+TEST_CASE("an append waits until the LFS whose disk fails is lost; then files are made without it, and it ends") {
+  for (const unsigned failing : {0u, 1u, 2u}) {
+    for (const std::string what : {"sync", "write", "kv.commit", ""}) {
+      CAPTURE(failing, what);
+      sim::World world(1);
+      sim::Cluster cluster(world, 4, {.faulty = true, .bevy = 2, .declares_lost = true});
+      world.spawn_main(
+          "client",
+          [&](sim::Actor& self) {
+            sim::ClientSide side(self);
+            ClientWorld of_client = side.world();
+            of_client.threads_max = 1;
+            ConnectOptions options;
+            options.timeout = 60s;
+            Client client = must(Client::connect_in(of_client, sim::Cluster::kServer, options));
+            must(client.status(4));
+            Bytes bytes = pattern(95);
+            put(client, "/f", in_order(Format::fixed(10)), bytes);
+            cluster.faults(failing).fail_at(
+                0, sim::Fault::kIoError, true,
+                [what](std::string_view call, std::string_view) { return what.empty() || call == what; });
+            const Bytes more = pattern(777, 3);
+            File file = must(client.open("/f", Client::Mode::kWrite));
+            CHECK(must(file.append_bytes(more)) == bytes.size());
+            bytes.insert(bytes.end(), more.begin(), more.end());
+            CHECK(get(file) == bytes);
+            await_state(client, self, failing, wire::kViewLost);
+            put(client, "/new", in_order(Format::fixed(10)), bytes);
+            CHECK(get(client, "/new") == bytes);
+            for (int i = 0; i < 10 && cluster.lfs_runs(failing); ++i) self.pause(1s);
+            CHECK(!cluster.lfs_runs(failing));
+            cluster.faults(failing).heal();
+            cluster.restart_lfs(failing);
+            await_state(client, self, failing, wire::kViewMember);
+            cluster.kill_lfs(failing ^ 1u);
+            CHECK(get(client, "/f") == bytes);
+            CHECK(get(client, "/new") == bytes);
+          },
+          sim::Who{0, {0}});
+      world.run();
     }
   }
 }

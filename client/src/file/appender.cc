@@ -21,6 +21,9 @@ constexpr Duration kLookPause = std::chrono::milliseconds(100);  // for an LFS t
 constexpr Duration kReservePatience = std::chrono::seconds(5);   // with an LFS that others can do without
 constexpr unsigned kUnknownMax = 3;  // times in a row that a sequencer which answers says `unavailable` to AppendDone
 
+// What an LFS says whose disk fails: it is declared lost if that goes on.
+bool disk_fails(Code code) { return code == Code::kIo || code == Code::kReadOnly; }
+
 // What one attempt sends where. It goes by one view from its beginning to its end.
 class AppendAttempt {
  public:
@@ -195,15 +198,16 @@ class AppendAttempt {
     return false;
   }
 
-  // kOldView does not say whether the records are published, and neither does silence. With parity another LFS knows it
-  // when they are: it is asked, and says kRetry only if they never will be.
+  // kOldView does not say whether the records are published, and neither does silence, nor a disk that fails. With
+  // parity another LFS knows it when they are: it is asked, and says kRetry only if they never will be.
   Status done() {
     may_be_done_ = true;
     auto answer = send_done();
     unsigned unknowns = 0;
-    while (!answer && (answer.error().code == Code::kOldView || access::is_lost(answer.error().code))) {
+    while (!answer && is_undecided(answer.error().code)) {
       Error why = answer.error();
-      if (why.code == Code::kOldView) why.code = Code::kUnavailable;
+      if (disk_fails(why.code)) PIF_TRY(file_.session->caller().pump(look_again_at()));
+      if (!access::is_lost(why.code)) why.code = Code::kUnavailable;
       if (!file_.parts.is_protected() || !await_sequencer()) return fail(unknown(std::move(why)));
       answer = send_done();
       if (answer || answer.error().code != Code::kUnavailable) {
@@ -212,10 +216,15 @@ class AppendAttempt {
       }
       // It has just said how long the file is: so old is the ticket that nobody knows of it any more.
       if (++unknowns == kUnknownMax) return fail(unknown(std::move(answer.error())));
-      PIF_TRY(file_.session->caller().pump(std::min(deadline_, file_.session->clock().now() + kLookPause)));
+      PIF_TRY(file_.session->caller().pump(look_again_at()));
     }
     return answer ? Status() : fail(std::move(answer.error()));
   }
+
+  bool is_undecided(Code code) const {
+    return code == Code::kOldView || access::is_lost(code) || (file_.parts.is_protected() && disk_fails(code));
+  }
+  Time look_again_at() const { return std::min(deadline_, file_.session->clock().now() + kLookPause); }
 
   // Rows of an absent LFS: those who keep their parity get them.
   Status copy(access::Requests& requests, const access::RowRange& piece, const access::RowBody& body) {
@@ -378,10 +387,11 @@ class AppendAttempt {
 }  // namespace
 
 // An attempt has ended so, and published nothing. Whether another one may do better: an LFS goes by a newer view, or
-// was silent, and will be declared lost if it does not come back.
+// was silent, or its disk fails, and will be declared lost if that goes on.
 bool Appender::follow_view(const Error& error, bool is_impossible, Time deadline, Duration& pause) {
   const bool is_old = error.code == Code::kOldView;
-  if (!is_old && !(file_.parts.is_protected() && access::is_lost(error.code))) return false;
+  const bool may_pass = file_.parts.is_protected() && (disk_fails(error.code) || access::is_lost(error.code));
+  if (!is_old && !may_pass) return false;
   const auto looked = file_.look_anew(deadline - file_.session->clock().now());
   const bool has_changed = looked && *looked;
   pause = has_changed ? kRetryPause : kLookPause;

@@ -20,6 +20,13 @@ Status outcome_of(const Result<T>& result) {
 }
 Status outcome_of(const Status& status) { return status; }
 
+// What a daemon may not do in its own root is a damage of the disk, and no matter of rights for who asks it.
+template <typename T>
+Result<T> of_disk(Result<T> result) {
+  if (!result && result.error().code == Code::kPermission) result.error().code = Code::kIo;
+  return result;
+}
+
 // `call`, which touches this place, with word of it before and after.
 template <typename Call>
 std::invoke_result_t<Call> noted(DiskHealth& health, DiskCall kind, std::string_view path, std::uint64_t offset,
@@ -85,7 +92,7 @@ class WatchedStorage final : public Storage {
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
     const DiskCall kind = mode == OpenMode::kCreate ? DiskCall::kChange : DiskCall::kRead;
     auto opened = noted(health_, kind, path, 0, [&] { return inner_.open(path, mode); });
-    return wrapped(std::move(opened), path);
+    return wrapped(of_disk(std::move(opened)), path);
   }
   // Of another LFS, and on its disk.
   Result<std::unique_ptr<File>> adopt(Handle handle) override { return inner_.adopt(std::move(handle)); }

@@ -10,6 +10,7 @@ namespace pif::component {
 
 class ForwardingFile : public File {
  public:
+  // Each call below is the inner file's. clone_from() takes the inner one of a source that forwards, too.
   explicit ForwardingFile(std::shared_ptr<File> inner) : inner_(std::move(inner)) {}
 
   using File::read;
