@@ -19,19 +19,13 @@
 namespace pif::client {
 namespace {
 
-using component::File;
-using component::OpenMode;
-using component::Piece;
-using component::Space;
-using component::Storage;
-
 constexpr std::size_t kReadAtOnce = 4u << 20;
 constexpr std::size_t kThreadsMax = 64;  // with those that are left behind
 
 // One read, of a thread that may outlive everybody else.
 class SlowRead {
  public:
-  SlowRead(std::shared_ptr<File> file, std::uint64_t offset, std::size_t size)
+  SlowRead(std::shared_ptr<component::File> file, std::uint64_t offset, std::size_t size)
       : file_(std::move(file)), offset_(offset), bytes_(size) {}
 
   void run() {
@@ -51,7 +45,7 @@ class SlowRead {
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
-  const std::shared_ptr<File> file_;
+  const std::shared_ptr<component::File> file_;
   const std::uint64_t offset_;
   std::vector<std::byte> bytes_;
   std::mutex mutex_;  // guards is_done_; outcome_ and bytes_ belong to run() before, to the waiter after
@@ -116,7 +110,7 @@ class SlowReaders : public std::enable_shared_from_this<SlowReaders> {
 // A place in consecutive pieces of memory.
 class Cursor {
  public:
-  explicit Cursor(std::span<const Piece> pieces) : pieces_(pieces) { skip_full(); }
+  explicit Cursor(std::span<const component::Piece> pieces) : pieces_(pieces) { skip_full(); }
 
   std::size_t left() const {
     std::size_t bytes = 0;
@@ -149,17 +143,17 @@ class Cursor {
       within_ = 0;
     }
   }
-  std::span<const Piece> pieces_;
+  std::span<const component::Piece> pieces_;
   std::size_t at_ = 0;
   std::size_t within_ = 0;
 };
 
 class PatientFile final : public component::ForwardingFile {
  public:
-  PatientFile(std::unique_ptr<File> file, std::shared_ptr<SlowReaders> readers, Duration patience)
+  PatientFile(std::unique_ptr<component::File> file, std::shared_ptr<SlowReaders> readers, Duration patience)
       : ForwardingFile(std::move(file)), readers_(std::move(readers)), patience_(patience) {}
 
-  Result<std::size_t> read(std::uint64_t offset, std::span<const Piece> pieces) override {
+  Result<std::size_t> read(std::uint64_t offset, std::span<const component::Piece> pieces) override {
     Cursor cursor(pieces);
     std::uint64_t at = offset;
     for (bool is_cached = true; is_cached && !cursor.piece().empty();) {
@@ -212,18 +206,19 @@ class PatientFile final : public component::ForwardingFile {
   std::shared_ptr<SlowRead> left_;
 };
 
-class PatientStorage final : public Storage {
+class PatientStorage final : public component::Storage {
  public:
-  PatientStorage(std::unique_ptr<Storage> inner, Duration patience) : inner_(std::move(inner)), patience_(patience) {}
+  PatientStorage(std::unique_ptr<component::Storage> inner, Duration patience)
+      : inner_(std::move(inner)), patience_(patience) {}
   ~PatientStorage() override { readers_->stop(); }
   PatientStorage(const PatientStorage&) = delete;
   PatientStorage& operator=(const PatientStorage&) = delete;
 
-  Result<std::unique_ptr<File>> adopt(Handle handle) override {
+  Result<std::unique_ptr<component::File>> adopt(Handle handle) override {
     PIF_TRY_VALUE(auto file, inner_->adopt(std::move(handle)));
     return std::make_unique<PatientFile>(std::move(file), readers_, patience_);
   }
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
+  Result<std::unique_ptr<component::File>> open(const std::string& path, component::OpenMode mode) override {
     return inner_->open(path, mode);
   }
   Result<Handle> make_nameless(const std::string& folder) override { return inner_->make_nameless(folder); }
@@ -234,21 +229,21 @@ class PatientStorage final : public Storage {
   Result<std::vector<std::string>> list(const std::string& path) override { return inner_->list(path); }
   Status sync_folder(const std::string& path) override { return inner_->sync_folder(path); }
   Status sync_all(const std::string& path) override { return inner_->sync_all(path); }
-  Result<Space> space(const std::string& path) override { return inner_->space(path); }
+  Result<component::Space> space(const std::string& path) override { return inner_->space(path); }
   Status lock(const std::string& path) override { return inner_->lock(path); }
   Result<std::optional<std::uint64_t>> stored_bytes(const std::string& path) override {
     return inner_->stored_bytes(path);
   }
 
  private:
-  const std::unique_ptr<Storage> inner_;
+  const std::unique_ptr<component::Storage> inner_;
   const Duration patience_;
   const std::shared_ptr<SlowReaders> readers_ = std::make_shared<SlowReaders>();
 };
 
 }  // namespace
 
-std::unique_ptr<Storage> make_patient(std::unique_ptr<Storage> inner, Duration patience) {
+std::unique_ptr<component::Storage> make_patient(std::unique_ptr<component::Storage> inner, Duration patience) {
   return std::make_unique<PatientStorage>(std::move(inner), patience);
 }
 

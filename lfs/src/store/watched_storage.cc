@@ -7,13 +7,6 @@
 namespace pif::lfs {
 namespace {
 
-using component::ConstPiece;
-using component::File;
-using component::OpenMode;
-using component::Piece;
-using component::Space;
-using component::Storage;
-
 template <typename T>
 Status outcome_of(const Result<T>& result) {
   return result ? Status() : Status(fail(result.error()));
@@ -39,17 +32,17 @@ std::invoke_result_t<Call> noted(DiskHealth& health, DiskCall kind, std::string_
 
 class WatchedFile final : public component::ForwardingFile {
  public:
-  WatchedFile(std::unique_ptr<File> file, std::string path, DiskHealth& health)
+  WatchedFile(std::unique_ptr<component::File> file, std::string path, DiskHealth& health)
       : ForwardingFile(std::move(file)), path_(std::move(path)), health_(health) {}
 
   // What read_cached() does not find is read again.
-  Result<std::size_t> read(std::uint64_t offset, std::span<const Piece> pieces) override {
+  Result<std::size_t> read(std::uint64_t offset, std::span<const component::Piece> pieces) override {
     return look(offset, [&] { return inner()->read(offset, pieces); });
   }
   Result<std::uint64_t> next_data(std::uint64_t offset) override {
     return look(offset, [&] { return inner()->next_data(offset); });
   }
-  Status write(std::uint64_t offset, std::span<const ConstPiece> pieces) override {
+  Status write(std::uint64_t offset, std::span<const component::ConstPiece> pieces) override {
     return change([&] { return inner()->write(offset, pieces); });
   }
   Status sync() override {
@@ -64,7 +57,7 @@ class WatchedFile final : public component::ForwardingFile {
   Status punch(std::uint64_t offset, std::uint64_t size) override {
     return change([&] { return inner()->punch(offset, size); });
   }
-  Status clone_from(File& source) override {
+  Status clone_from(component::File& source) override {
     return change([&] { return ForwardingFile::clone_from(source); });
   }
   Status reserve(std::uint64_t size) override {
@@ -85,17 +78,17 @@ class WatchedFile final : public component::ForwardingFile {
   DiskHealth& health_;
 };
 
-class WatchedStorage final : public Storage {
+class WatchedStorage final : public component::Storage {
  public:
-  WatchedStorage(Storage& inner, DiskHealth& health) : inner_(inner), health_(health) {}
+  WatchedStorage(component::Storage& inner, DiskHealth& health) : inner_(inner), health_(health) {}
 
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
-    const DiskCall kind = mode == OpenMode::kCreate ? DiskCall::kChange : DiskCall::kRead;
+  Result<std::unique_ptr<component::File>> open(const std::string& path, component::OpenMode mode) override {
+    const DiskCall kind = mode == component::OpenMode::kCreate ? DiskCall::kChange : DiskCall::kRead;
     auto opened = noted(health_, kind, path, 0, [&] { return inner_.open(path, mode); });
     return wrapped(of_disk(std::move(opened)), path);
   }
   // Of another LFS, and on its disk.
-  Result<std::unique_ptr<File>> adopt(Handle handle) override { return inner_.adopt(std::move(handle)); }
+  Result<std::unique_ptr<component::File>> adopt(Handle handle) override { return inner_.adopt(std::move(handle)); }
   Result<Handle> make_nameless(const std::string& folder) override {
     return change(folder, [&] { return inner_.make_nameless(folder); });
   }
@@ -120,7 +113,7 @@ class WatchedStorage final : public Storage {
   Status sync_all(const std::string& path) override {
     return change(path, [&] { return inner_.sync_all(path); });
   }
-  Result<Space> space(const std::string& path) override { return inner_.space(path); }
+  Result<component::Space> space(const std::string& path) override { return inner_.space(path); }
   Status lock(const std::string& path) override { return inner_.lock(path); }
   Result<std::optional<std::uint64_t>> stored_bytes(const std::string& path) override {
     return inner_.stored_bytes(path);
@@ -131,18 +124,18 @@ class WatchedStorage final : public Storage {
   std::invoke_result_t<Call> change(const std::string& path, const Call& call) {
     return noted(health_, DiskCall::kChange, path, 0, call);
   }
-  Result<std::unique_ptr<File>> wrapped(Result<std::unique_ptr<File>> opened, std::string path) {
+  Result<std::unique_ptr<component::File>> wrapped(Result<std::unique_ptr<component::File>> opened, std::string path) {
     if (!opened) return opened;
     return std::make_unique<WatchedFile>(std::move(*opened), std::move(path), health_);
   }
 
-  Storage& inner_;
+  component::Storage& inner_;
   DiskHealth& health_;
 };
 
 }  // namespace
 
-std::unique_ptr<Storage> watch(Storage& inner, DiskHealth& health) {
+std::unique_ptr<component::Storage> watch(component::Storage& inner, DiskHealth& health) {
   return std::make_unique<WatchedStorage>(inner, health);
 }
 
