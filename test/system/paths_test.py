@@ -31,11 +31,11 @@ def text_of(name):
 
 def fresh(*folders):
     """These folders, here and there, with nothing in them."""
+    for top in {folder.split("/")[0] for folder in folders}:
+        shutil.rmtree(FS.local(top), ignore_errors=True)
+        FS.run("rm", "-rf", "/" + top)
     for folder in folders:
-        shutil.rmtree(FS.local(folder), ignore_errors=True)
         os.makedirs(FS.local(folder))
-        FS.run("rm", "-rf", "/" + folder.split("/")[0])
-    for folder in folders:
         FS.ok("mkdir", "-p", "/" + folder)
 
 
@@ -166,7 +166,6 @@ def a_slash_behind_a_file_is_an_error_and_changes_nothing():
         (["find"], []),
         (["rm"], []),
         (["rm", "-r"], []),
-        (["rm", "-f"], []),
         (["chmod", "0600"], []),
         (["du"], []),
         (["mv"], ["s/new"]),
@@ -188,6 +187,8 @@ def a_slash_behind_a_file_is_an_error_and_changes_nothing():
         done = FS.run(*words.split(), FS.local("s/file"), "/s/file/")
         check(done.returncode == 3, f"{done}")
     FS.fails(3, "no folder /s/new", "forks", "--make", "/s/new/")
+    check(here("rm", "-f", "s/file/"), "for rm -f such a folder is one that is not there")
+    FS.ok("rm", "-f", "/s/file/")
     check(FS.content("/s/file") == b"precious" and FS.content("/s/rows") == b"12345678", "all is as it was")
     check(set(tree_there("s")) == {"file", "folder", "rows"}, f"{tree_there('s')}")
 

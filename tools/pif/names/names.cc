@@ -120,7 +120,8 @@ Outcome remove(const Program& program, const NamesOptions& options) {
   PIF_TRY(expand(client, paths));
   return for_each_path(program, "removed", paths, [&](const std::string& path) -> Result<bool> {
     const Status done = client.remove(path, options.flag);
-    if (!done && options.force && done.error().code == Code::kNotFound) return false;
+    const bool is_absent = !done && (done.error().code == Code::kNotFound || done.error().code == Code::kNotDirectory);
+    if (is_absent && options.force) return false;
     if (!done) return fail(at(path, done.error()));
     return true;
   });
