@@ -165,7 +165,8 @@ def an_option_with_an_empty_value_is_wrong_usage():
         "transpose --columns 8 --rows '' /a /x",
         "sort -k '' /a /x",
     ):
-        must(2, b"empty value", f"$pif {words}")
+        done = must(2, b"", f"$pif {words}")
+        check(b"empty value" in done.stderr or b"missing" in done.stderr, f"{words}: {done}")
     must(0, b"", "$pif status --watch 2>&1 | head -c 1 >/dev/null")
     FS.fails(3, "/x", "stat", "/x")
 
