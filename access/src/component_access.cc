@@ -48,6 +48,15 @@ Status ComponentAccess::refused(Error error) {
   return {};
 }
 
+// Descriptors came, and the disk behind them fails: its LFS may answer all the same.
+Status ComponentAccess::cannot_adopt(Error error) {
+  if (error.node.empty()) error.node = parts_.nodes[lfs_].name();
+  const bool may_ask = wanted_ == DataPath::kAuto && !is_stood_in() && !can_be_rebuilt(parts_);
+  if (!may_ask) return refused(std::move(error));
+  path_ = DataPath::kMessages;
+  return {};
+}
+
 // Requests for it go to another LFS than the layout says.
 bool ComponentAccess::is_stood_in() const {
   const auto lfs = static_cast<int>(lfs_);
@@ -109,7 +118,9 @@ Status ComponentAccess::take_reader(net::Packet& reply) {
     reader_->set_tail(tail);  // the descriptors we have are of the same files
     return {};
   }
-  PIF_TRY_VALUE(files_, component::adopt(storage_, parts_.format, std::move(reply.handles)));
+  auto files = component::adopt(storage_, parts_.format, std::move(reply.handles));
+  if (!files) return cannot_adopt(std::move(files.error()));
+  files_ = std::move(*files);
   path_ = DataPath::kDescriptors;
   reader_ = std::make_unique<component::Reader>(shape(), tail, files_);
   return {};

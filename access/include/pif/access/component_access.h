@@ -67,6 +67,7 @@ class ComponentAccess {
   BulkRequest attach_request(bool create);
   [[nodiscard]] Result<bool> admit(const Link& link);
   [[nodiscard]] Status refused(Error error);
+  [[nodiscard]] Status cannot_adopt(Error error);
   [[nodiscard]] Status take_reader(net::Packet& reply);
   [[nodiscard]] Status take_writer(net::Packet& reply);
 
