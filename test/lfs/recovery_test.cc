@@ -178,7 +178,7 @@ void make_older(Node& node, unsigned format, const std::string& overwritten) {
 Status come_up(Start& start) {
   PIF_TRY(start.claim());
   PIF_TRY(start.replay());
-  return start.remove();
+  return start.clear();
 }
 
 }  // namespace
