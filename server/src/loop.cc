@@ -48,7 +48,16 @@ Status Loop::serve(const std::atomic<bool>& stop) {
     if (!arrival) return fail(std::move(arrival.error()));
     PIF_TRY(turn(std::move(*arrival)));
   }
+  store_heard();
   return {};
+}
+
+// What LFSs have said since the last transaction goes with a stop, too: a copy of their roots that is made next is
+// known by it.
+void Loop::store_heard() {
+  if (!may_change() || !context_.registry.has_unstored()) return;
+  if (auto stored = context_.registry.store_all(); !stored) context_.rows.break_with(std::move(stored.error()));
+  finish_turn();
 }
 
 Time Loop::next_deadline() const {

@@ -51,6 +51,7 @@ class Loop {
   void answer_groups();
   // Requests that are answered later.
   std::size_t waiting() const;
+  void store_heard();
   void finish_turn();
   void send_replies(const std::optional<Error>& failed);
   void fail_jobs(const Error& error);
