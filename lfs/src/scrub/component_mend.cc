@@ -106,7 +106,8 @@ void ComponentMend::advance() {
   if (restore_) restore_->advance();
 }
 
-void ComponentMend::end(Outcome outcome, const Error& error) {
+// error: a copy, for it may be one of what ends here.
+void ComponentMend::end(Outcome outcome, Error error) {
   PIF_ASSERT(is_busy(), file_.value);
   context_.lost_files.end_mending();
   restore_.reset();

@@ -44,7 +44,7 @@ class ComponentMend {
   [[nodiscard]] bool has_part(const One& file) const;
   void restore(const One& file, FileRestore::Purpose purpose);
   void restored(FileRestore::Outcome outcome, const Error& error);
-  void end(Outcome outcome, const Error& error = {});
+  void end(Outcome outcome, Error error = {});
 
   Keeping& keeping_;
   LfsContext& context_;
