@@ -249,8 +249,9 @@ Status publish_tcp(const Cluster& cluster, const std::string& daemon, const prot
                     Existing::kReplace);
 }
 
-void remove_short_run_folder(const Cluster& cluster) {
+void clear_run_folder(const Cluster& cluster) {
   const std::string path = cluster.run_folder();
+  if (check_run_folder(cluster)) ::unlink(tcp_file(cluster, "server").c_str());
   if (path.starts_with(cluster.folder + "/") || !check_run_folder(cluster)) return;
   std::vector<std::string> daemons = {"server"};
   for (const LfsEntry& lfs : cluster.lfss) daemons.push_back(lfs.name);

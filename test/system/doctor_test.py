@@ -134,7 +134,7 @@ def keys_and_roots_that_others_could_read_or_that_are_others():
             finds(fs, "roots", "format 99", "release")
         with text(os.path.join(root, "lfs.toml"), 'cluster = ".*"', 'cluster = "0123456789abcdef"'):
             finds(fs, "roots", "0123456789abcdef", "pif.toml")
-        with text(os.path.join(fs.folder, "pif.toml"), "format = 4", "format = 99"):
+        with text(os.path.join(fs.folder, "pif.toml"), "format = 2", "format = 99"):
             finds(fs, "folder", "format 99", "release")
         with text(os.path.join(fs.folder, "pif.toml"), "bevy = 0", "bevy = x"):
             finds(fs, "folder", "line", "repair pif.toml")

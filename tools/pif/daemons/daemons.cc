@@ -331,7 +331,7 @@ Result<Stopped> take_down(const cluster::Cluster& cluster) {
   for (const std::string& name : ran) add_name(stopped.asked, name);
   for (const std::string& name : left.asked) add_name(stopped.asked, name);
   stopped.killed.insert(stopped.killed.end(), left.killed.begin(), left.killed.end());
-  cluster::remove_short_run_folder(cluster);
+  cluster::clear_run_folder(cluster);
   return stopped;
 }
 

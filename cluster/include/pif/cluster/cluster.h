@@ -189,9 +189,10 @@ class Watched {
   std::int64_t seen_ns_ = 0;
 };
 
-// Of a file system that is down: removes the folder of its sockets, with what killed daemons have left there, if it is
-// not in DIR and nothing else is in it.
-void remove_short_run_folder(const Cluster& cluster);
+// Of a file system that is down: removes what says where the server listens on tcp, for somebody else may listen there
+// later. Removes the folder of its sockets, with what killed daemons have left there, if it is not in DIR and nothing
+// else is in it.
+void clear_run_folder(const Cluster& cluster);
 
 [[nodiscard]] Result<ClusterKey> load_key(const Cluster& cluster);  // daemons only: 0400
 // "server", "client"; of several hosts "host", "client".
