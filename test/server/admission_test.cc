@@ -2,6 +2,7 @@
 #include <set>
 
 #include "fixture.h"
+#include "pif/wire/file_states.h"
 #include "pif/wire/values.h"
 
 namespace pif::server::testing {
@@ -401,7 +402,7 @@ TEST_CASE("an abort is told as such, and what was given up is unknown to who ask
   Envelope states;
   states.set_capability(one.world.manage());
   states.mutable_file_states()->add_files(made->file());
-  CHECK(client.ask(states)->file_states_reply().states(0) == 4);
+  CHECK(client.ask(states)->file_states_reply().states(0) == wire::kFileGivenUp);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Create, commit, abort, remove, with crashes at every step; holds and leases; repeated requests; failing stores.
+#include "pif/wire/file_states.h"
 #include "server/fixture.h"
 
 #include <algorithm>
@@ -100,7 +101,7 @@ TEST_CASE("a commit into a folder that was removed meanwhile fails, and after an
   REQUIRE(client.ask(abort));
   CHECK(client.ask(Client::commit_request(made->file())).error().code == Code::kStaleFile);
   CHECK(removed_at(world.settles(kAll)) == std::vector<std::uint64_t>{made->file()});
-  CHECK(states(world, {made->file()}) == std::vector<std::uint32_t>{kNotKnown});
+  CHECK(states(world, {made->file()}) == std::vector<std::uint32_t>{wire::kFileGivenUp});
   require_sound(world);
 }
 
@@ -228,7 +229,7 @@ TEST_CASE("what a program was creating is aborted half a minute after it went, u
   world.live(20);
   back.connect();
   world.live(15);
-  CHECK(states(world, {lost->file(), kept->file()}) == std::vector<std::uint32_t>{kNotKnown, kKeep});
+  CHECK(states(world, {lost->file(), kept->file()}) == std::vector<std::uint32_t>{wire::kFileGivenUp, kKeep});
   REQUIRE(back.ask(Client::commit_request(kept->file())));
   CHECK(back.exists("/kept"));
   CHECK(back.nodes().pending() == 0);

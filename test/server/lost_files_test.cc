@@ -2,6 +2,7 @@
 #include <set>
 
 #include "fixture.h"
+#include "pif/wire/file_states.h"
 
 namespace pif::server::testing {
 namespace {
@@ -180,7 +181,7 @@ TEST_CASE("a file that was given up before its commit is not listed") {
   abort.mutable_abort()->set_file(made->file());
   REQUIRE(client.ask(abort));
   CHECK(list(world, client, 2, 0)->files_size() == 0);
-  CHECK(state_of(client, world, made->file()) == 4);
+  CHECK(state_of(client, world, made->file()) == wire::kFileGivenUp);
 }
 
 TEST_CASE("many files come in pages that fit every transport") {

@@ -3,6 +3,7 @@
 #include "server/sharing.h"
 
 #include "../../server/src/context/tokens.h"
+#include "pif/wire/file_states.h"
 
 namespace pif::server::testing {
 namespace {
@@ -23,7 +24,7 @@ std::uint32_t state_of(World& world, std::uint64_t file) {
   REQUIRE(reply);
   return reply->file_states_reply().states(0);
 }
-constexpr std::uint32_t kIsPending = 1, kIsCommitted = 2, kGivenUp = 4;
+constexpr std::uint32_t kIsPending = 1, kIsCommitted = 2;
 
 // LFSs that were told that the file was given up.
 std::size_t lfss_told(World& world, std::uint64_t file) {
@@ -355,7 +356,7 @@ TEST_CASE("a shared file is given up half a minute after the last of its members
   scene.world.live(28);
   CHECK(state_of(scene.world, scene.file) == kIsPending);
   scene.world.live(4);
-  CHECK(state_of(scene.world, scene.file) == kGivenUp);
+  CHECK(state_of(scene.world, scene.file) == wire::kFileGivenUp);
   CHECK(watcher.nodes().pending() == 0);
   CHECK(lfss_told(scene.world, scene.file) == 4);
   CHECK(done(watcher, scene.file) == Code::kStaleFile);
@@ -400,7 +401,7 @@ TEST_CASE("after a restart a file of which no member comes back is given up, and
   scene.world.live(29);
   CHECK(state_of(scene.world, scene.file) == kIsPending);
   scene.world.live(3);
-  CHECK(state_of(scene.world, scene.file) == kGivenUp);
+  CHECK(state_of(scene.world, scene.file) == wire::kFileUnknown);
   CHECK(lfss_told(scene.world, scene.file) == 4);
   CHECK(Client(scene.world).nodes().pending() == 0);
   require_sound(scene.world);
