@@ -148,7 +148,7 @@ class Cycles:
 
     def killed(self, lfs):
         self.fs.kill(lfs)
-        self.contents.check(f"cycle {self.number}, {lfs} is silent", self.protected())
+        self.contents.check_without_workers(f"cycle {self.number}, {lfs} is silent", self.protected())
         self.up()
 
     def away(self, lfs):
@@ -264,7 +264,7 @@ class Cycles:
     def fail_disk(self):
         lfs = self.rng.choice(sorted(self.own_disks))
         self.own_disks[lfs].cut()
-        self.contents.check(f"cycle {self.number}, the disk of {lfs} fails", self.protected())
+        self.contents.check_without_workers(f"cycle {self.number}, the disk of {lfs} fails", self.protected())
         await_condition(lambda: self.fs.run("node", "lost", lfs).returncode in (0, 2), f"{lfs} is lost", 60)
         self.work_without(lfs)
         if pid := process_in(self.root(lfs)):

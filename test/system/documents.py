@@ -98,5 +98,15 @@ def page(name):
 
 
 def options_of_page(text):
+    """Words of several letters with two dashes, and those that may have one, as find(1) has them."""
     plain = re.sub(r"\\f[A-Z]", "", text).replace("\\-", "-")
+    return set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]*)", plain)) | {
+        "-" + word for word in re.findall(r"(?<![\w-])(-[a-z][a-z0-9-]+)", plain)
+    }
+
+
+def told_options(text):
+    """Those with two dashes that a page tells of; what stands in its examples may be another program's."""
+    without_examples = re.sub(r"^\.nf\n.*?^\.fi$", "", text.split(".SH DESCRIPTION", 1)[-1], flags=re.M | re.S)
+    plain = without_examples.replace("\\-", "-")
     return set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]*)", plain))

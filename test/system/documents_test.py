@@ -204,7 +204,7 @@ def manual_pages_have_the_options_of_help():
             pages.setdefault(text, set()).update(options)
         everywhere = common.union(*pages.values())
         for text, options in pages.items():
-            unknown = documents.options_of_page(text) - everywhere
+            unknown = documents.told_options(text) - everywhere
             title = text.split("\n", 1)[0]
             check(not unknown, f"{title} tells of {sorted(unknown)}, which no command has")
 

@@ -163,7 +163,7 @@ void add_find_command(CLI::App& app, Program& program) {
                   "  pif find / -name '*.log' -size +10M\n  pif find /results -type f -newer /results/done\n"
                   "  pif find /tmp -name '*.tmp' -exec pif rm {} +         many names at once\n"
                   "  pif find / -type f -exec pif locate {} \\;             one at a time\n"
-                  "An entry must pass all tests. FindOptions may have one dash, as find(1) has them, or two.");
+                  "An entry must pass all tests. Options may have one dash, as find(1) has them, or two.");
   command->add_option("PATH", options->paths, "Where to look: files or folders (default: /)");
   command->add_option("--name", options->name, "The last part of the path matches this pattern")->type_name("GLOB");
   command->add_option("--type", options->type, "f: files, d: folders")->check(CLI::IsMember({"f", "d"}));
