@@ -51,7 +51,8 @@ struct Disk {
   void check(std::uint64_t offset, std::size_t size) {
     Bytes out(size);
     CHECK(must(adopted->read(offset, std::span(out))) == std::min(size, content.size() - offset));
-    for (std::size_t i = 0; i < size && offset + i < content.size(); ++i) REQUIRE(out[i] == content[offset + i]);
+    const auto right = part(content, offset, size);
+    CHECK(std::equal(right.begin(), right.end(), out.begin()));
   }
 
   const Bytes content;
