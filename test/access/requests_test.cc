@@ -137,6 +137,7 @@ struct Sent {
     closed.kind = net::Delivery::Kind::kClosed;
     closed.peer = peer;
     CHECK(!two.calls.offer(closed));
+    two.links.closed(peer);
     two.links.adopt(1, "lfs0", next, 1 << 20);
     REQUIRE(two.requests.step());
   }
