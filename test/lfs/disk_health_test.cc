@@ -123,6 +123,19 @@ TEST_CASE("every call of a watched storage counts, and answers as before") {
     disk.what.clear();
     CHECK(disk.file().read(0, std::span(bytes)).value() == 3);
   }
+  SECTION("a read of what is in memory") {
+    disk.what = "read";
+    CHECK(!disk.file().read_cached(0, std::span(bytes)));
+    CHECK(disk.health.failed_reads() == 1);
+  }
+  SECTION("a look at how long a file is, or how full the disk") {
+    disk.what = "size";
+    CHECK(!disk.file().size());
+    disk.what = "space";
+    CHECK(!disk.storage->space("/d"));
+    CHECK(disk.health.failed_reads() == 2);
+    CHECK(disk.health.take_probe());
+  }
   SECTION("a sync") {
     disk.what = "sync";
     CHECK(!disk.file().sync());

@@ -35,7 +35,11 @@ class WatchedFile final : public component::ForwardingFile {
   WatchedFile(std::unique_ptr<component::File> file, std::string path, DiskHealth& health)
       : ForwardingFile(std::move(file)), path_(std::move(path)), health_(health) {}
 
-  // What read_cached() does not find is read again.
+  // These do not wait for a disk, but may find that it fails.
+  Result<std::size_t> read_cached(std::uint64_t offset, std::span<std::byte> into) override {
+    return seen(offset, inner()->read_cached(offset, into));
+  }
+  Result<std::uint64_t> size() override { return seen(0, inner()->size()); }
   Result<std::size_t> read(std::uint64_t offset, std::span<const component::Piece> pieces) override {
     return look(offset, [&] { return inner()->read(offset, pieces); });
   }
@@ -65,6 +69,11 @@ class WatchedFile final : public component::ForwardingFile {
   }
 
  private:
+  template <typename T>
+  Result<T> seen(std::uint64_t offset, Result<T> result) {
+    health_.note(DiskCall::kRead, path_, offset, outcome_of(result));
+    return result;
+  }
   template <typename Call>
   std::invoke_result_t<Call> look(std::uint64_t offset, const Call& call) {
     return noted(health_, DiskCall::kRead, path_, offset, call);
@@ -113,7 +122,11 @@ class WatchedStorage final : public component::Storage {
   Status sync_all(const std::string& path) override {
     return change(path, [&] { return inner_.sync_all(path); });
   }
-  Result<component::Space> space(const std::string& path) override { return inner_.space(path); }
+  Result<component::Space> space(const std::string& path) override {
+    auto result = inner_.space(path);
+    health_.note(DiskCall::kRead, path, 0, outcome_of(result));
+    return result;
+  }
   Status lock(const std::string& path) override { return inner_.lock(path); }
   Result<std::optional<std::uint64_t>> stored_bytes(const std::string& path) override {
     return inner_.stored_bytes(path);
