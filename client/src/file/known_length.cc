@@ -121,7 +121,8 @@ Status KnownLength::ask() {
     return said;
   };
   auto said = ask_first();
-  if (!said && said.error().code == Code::kNotFound && parts.file_length.records == 0 && !parts.is_protected())
+  const bool has_none = said ? said->records == 0 : said.error().code == Code::kNotFound;
+  if (has_none && parts.file_length.records == 0 && !parts.is_protected())
     said = file_.directory_length;  // an empty file has no component, and of a marked one it may be gone
   if (!said && access::can_rebuild(parts, said.error())) {
     PIF_TRY(ask_deputy(said.error()));

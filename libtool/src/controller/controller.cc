@@ -286,7 +286,8 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
   const auto ends = run.wait();
   if (impl.options.on_finish) impl.options.on_finish();
   if (!ends) return fail(impl.with_paths(ends.error()));
-  PIF_TRY(impl.collect(*ends, workers));
+  if (const Status collected = impl.collect(*ends, workers); !collected)
+    return fail(impl.with_paths(collected.error()));
   std::vector<std::string> values;
   for (const auto& end : *ends) values.push_back(end.value());
   return values;

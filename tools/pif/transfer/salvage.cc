@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "command/failures.h"
+#include "names/entries.h"
 #include "pif/base/format.h"
 #include "pif/base/write_all.h"
 #include "pif/parity/layout.h"
@@ -60,7 +61,7 @@ class Salvager {
       }
       return run.size();
     }
-    if (done_.why.empty()) done_.why = read.error().to_string();
+    if (done_.why.text.empty()) done_.why = read.error();
     if (read.error().code == Code::kNotFound) gone_.insert(lfs_of(run.begin));  // there is no component
     return miss(run.begin);
   }
@@ -111,7 +112,7 @@ class Salvager {
 }  // namespace
 
 std::string Salvaged::text(const std::string& path, std::uint64_t of, bool is_fixed) const {
-  return fmt::format("{}: {} of {} records are gone ({}): {}{}; {}", path, missing, of, why,
+  return fmt::format("{}: {} of {} records are gone ({}): {}{}; {}", path, missing, of, at(path, why).to_string(),
                      fmt::join(missing_are, ", "), missing > missing_are.size() ? ", ..." : "",
                      is_fixed ? "zeros stand for them" : "they are left out");
 }

@@ -13,7 +13,7 @@ struct Salvaged {
   std::uint64_t bytes = 0;                // that were written
   std::uint64_t missing = 0;              // records that could not be read
   std::vector<RecordNumber> missing_are;  // the first of them
-  std::string why;                        // the first could not be read
+  Error why{};                            // the first could not be read
 
   // What a person reads of it. of: records that were asked for.
   std::string text(const std::string& path, std::uint64_t of, bool is_fixed) const;
