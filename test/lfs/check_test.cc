@@ -154,7 +154,7 @@ TEST_CASE("the root of another file system or node, and a newer format, are refu
   CHECK(open_with([](Node& n) {
           write_identity(n, "format = 2\ncluster = \"c0ffee\"\nnode = 2\nname = \"lfs1\"\n");
         }) == Code::kInvalid);
-  CHECK(open_with([](Node& n) { write_identity(n, "format = 4\nsomething = new\n"); }) == Code::kVersion);
+  CHECK(open_with([](Node& n) { write_identity(n, "format = 5\nsomething = new\n"); }) == Code::kVersion);
   CHECK(open_with([](Node& n) { write_identity(n, "format = 2\nrubbish\n"); }) == Code::kInvalid);
   CHECK(open_with([](Node& n) { write_identity(n, ""); }) == Code::kInvalid);
 }

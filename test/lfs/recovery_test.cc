@@ -360,7 +360,7 @@ TEST_CASE("an lfs.toml with a line that cannot be read, or without one it needs,
   const std::string good = "format = 2\ncluster = \"c0ffee\"\nnode = 1\n";
   CHECK(read(good) == Code::kOk);
   CHECK(read("format = 3\ncluster = \"c0ffee\"\nnode = 1\n") == Code::kOk);
-  CHECK(read("format = 4\nlater = \"x\"\n") == Code::kVersion);
+  CHECK(read("format = 5\nlater = \"x\"\n") == Code::kVersion);
   CHECK(read("format = 1\ncluster = \"c0ffee\"\nnode = 1\n") == Code::kVersion);
   CHECK(read("# a comment\n\n \n" + good + "name = \"lfs0\"") == Code::kOk);
   CHECK(read("cluster = \"c0ffee\"\nnode = 1\n") == Code::kInvalid);

@@ -150,8 +150,16 @@ void RedoLog::end_batch(bool ok) {
   batch_ = Batch();
 }
 
+Status RedoLog::write_head(const redo::StoredHead& head) {
+  component::File& to = file(head.round);
+  PIF_TRY(to.write(0, std::as_bytes(std::span(&head, 1))));
+  return sync(to);
+}
+
 Status RedoLog::confirm(std::uint64_t number) {
-  PIF_TRY(checkpoint(number, found_));
+  // A head is written anew even if it stays the same: one that failed to sync is in memory only.
+  const bool is_new_round = round_ == 0 || !empty() || number > last_number_;
+  PIF_TRY(is_new_round ? checkpoint(number, found_) : write_head(redo::make_head(kLogVersion, round_, last_number_)));
   return storage_.sync_folder(folder_);
 }
 
@@ -173,8 +181,7 @@ Status RedoLog::checkpoint(std::uint64_t number, const LoggedRequests& requests)
     end += sizeof entry + data.size();
     chain = entry.hash;
   }
-  PIF_TRY(file.write(0, std::as_bytes(std::span(&head, 1))));
-  PIF_TRY(sync(file));
+  PIF_TRY(write_head(head));
   round_ = round;
   end_ = end;
   bytes_ = 0;
