@@ -204,6 +204,7 @@ bool Restores::restore_some() {
     if (!lfss_[i].backups.empty() && world_.pick(2) == 0) put_back_with(image, i);
   if (server_.together) server_.together = std::min(*server_.together, from);
   begin_server_restore(from, image);
+  if (!server_.must_notice) lapse_together();
   if (!server_.must_notice) return true;
   for (Lfs& part : lfss_) part.must_notice = false;  // nobody is asked about them
   return true;
@@ -213,6 +214,7 @@ void Restores::lapse_together() {
   if (!server_.together) return;
   lapsed_ = true;
   shared_.oracle.lapse({*server_.together, server_.lost.end});
+  server_.together.reset();
 }
 
 void Restores::accept_all() {

@@ -51,8 +51,6 @@ class Restores {
   // The directory and all LFSs that were put back with it are kept. What is not marked must be of one moment.
   void accept_all();
   void bring_all_back();
-  // The directory was put back with some LFSs, and nobody need have noticed: what was done since may be undone.
-  void lapse_together();
   bool must_be_of_one_moment() const { return one_moment_; }
 
   std::uint64_t done = 0;      // restores, wipes and swaps
@@ -65,6 +63,8 @@ class Restores {
   void put(unsigned lfs, const sim::RootImage& image);
   std::size_t some_backup(std::size_t count);
   void begin_server_restore(Time from, const std::shared_ptr<kv::MemoryState>& image);
+  // The directory was put back with some LFSs: what was done since may be undone.
+  void lapse_together();
   void put_back_with(const std::shared_ptr<kv::MemoryState>& directory, unsigned lfs);
 
   Shared& shared_;

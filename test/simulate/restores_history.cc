@@ -81,7 +81,6 @@ void RestoresHistory::rescue_server(Workload& client, const SystemStatus& status
   if (status.refused.empty()) {
     if (server.must_notice) accuse("the directory was put back, and the server serves");
     oracle_.forget_names(server.lost, false);
-    restores_.lapse_together();
     return restores_.accept_server();
   }
   ++restores_.noticed;
