@@ -1,4 +1,5 @@
 // Files that the catalogue does not know: put aside at a start, and kept until the PIF Server has said what they are.
+#include "../../lfs/src/store/aside.h"
 #include "../../lfs/src/store/catalogue.h"
 #include "fake_server.h"
 #include "pif/wire/file_states.h"
@@ -37,7 +38,7 @@ void with_lost_entry(std::uint32_t answer, const std::function<void(ReportingFix
 
 TEST_CASE("files that may be the only copy stay, whatever time goes by") {
   with_lost_entry(wire::kFileCommitted, [](ReportingFixture& f, Peer& peer) {
-    (void)peer.self().pause(25h);
+    (void)peer.self().pause(3min);
     CHECK(aside(f.node) == 2);
     f.node.restart();
     (void)peer.self().pause(5min);
@@ -51,28 +52,37 @@ TEST_CASE("files that may be the only copy stay, whatever time goes by") {
   });
 }
 
-TEST_CASE("files whose component was made again go after a day") {
-  with_lost_entry(wire::kFileCommitted, [](ReportingFixture& f, Peer& peer) {
-    ReportingFixture::seal_one(peer, kFile);
-    (void)peer.self().pause(23h);
+TEST_CASE("files that the server knows nothing of go when space is short") {
+  with_lost_entry(wire::kFileUnknown, [](ReportingFixture& f, Peer& peer) {
+    (void)peer.self().pause(2min);
     CHECK(aside(f.node) == 2);
-    (void)peer.self().pause(2h);
+    f.node.disk->set_capacity(f.node.disk->used() + 1000);
+    (void)peer.self().pause(3min);
     CHECK(aside(f.node) == 0);
-    CHECK(peer.read(kFile, 0, 5).value() == pattern(500, 1));
   });
 }
 
-TEST_CASE("files that the server knows nothing of go after a day, or when space is short") {
-  with_lost_entry(wire::kFileUnknown, [](ReportingFixture& f, Peer& peer) {
-    (void)peer.self().pause(23h);
-    CHECK(aside(f.node) == 2);
-    SECTION("a day") { (void)peer.self().pause(2h); }
-    SECTION("no space") {
-      f.node.disk->set_capacity(f.node.disk->used() + 1000);
-      (void)peer.self().pause(5min);
-    }
-    CHECK(aside(f.node) == 0);
-  });
+TEST_CASE("how long files stay aside is by what the server said of their file") {
+  using Word = Aside::Word;
+  constexpr std::int64_t kDay = 24 * 3600;
+  const auto is_over = [](std::optional<Word> word, const Aside::Moment& moment, bool is_here) {
+    Aside all;
+    all.add({FileId(kFile), 1000});
+    if (word) all.learn(FileId(kFile), *word);
+    return !all.over(moment, 10, [is_here](FileId) { return is_here; }).empty();
+  };
+  const Aside::Moment early{1000 + kDay - 1, false, true}, late{1000 + kDay + 1, false, true}, full{1001, true, true};
+  const Aside::Moment alone{1000 + kDay + 1, false, false};
+  CHECK(is_over(Word::kGone, early, false));
+  CHECK(!is_over(Word::kUnknown, early, false));
+  CHECK(is_over(Word::kUnknown, late, false));
+  CHECK(is_over(Word::kUnknown, full, false));
+  CHECK(!is_over(Word::kCommitted, late, false));  // perhaps the only copy
+  CHECK(!is_over(Word::kCommitted, full, false));
+  CHECK(!is_over(Word::kCommitted, early, true));
+  CHECK(is_over(Word::kCommitted, late, true));
+  CHECK(!is_over(std::nullopt, late, false));
+  CHECK(is_over(std::nullopt, alone, false));
 }
 
 TEST_CASE("files of a file that was given up in the server's run, or removed, go soon") {
@@ -86,7 +96,7 @@ TEST_CASE("files of a file that was given up in the server's run, or removed, go
 
 TEST_CASE("files of a file that is still being made stay until it is known what becomes of it") {
   with_lost_entry(wire::kFilePending, [](ReportingFixture& f, Peer& peer) {
-    (void)peer.self().pause(25h);
+    (void)peer.self().pause(3min);
     CHECK(aside(f.node) == 2);
     f.server.states[kFile] = wire::kFileGivenUp;
     (void)peer.self().pause(5min);
