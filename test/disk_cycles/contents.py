@@ -20,6 +20,7 @@ class File:
         self.is_protected = path.startswith("/with/")
         self.data_before = data  # what it had before its last change
         self.changed_in = 0  # the cycle of that change
+        self.was_appended_to = False  # since it was put
 
     def uses(self, lfs):
         """Whether it may have something there: rows, or parity."""
@@ -81,6 +82,7 @@ class Contents:
     def put(self, file, cycle=0):
         self.fs.ok("put", "-q", *file.options, "-", file.path, data=file.data)
         file.changed_in = cycle
+        file.was_appended_to = False
 
     def renew(self, file, cycle):
         """Another file under the same name; of the same kind."""
@@ -94,6 +96,7 @@ class Contents:
         file.data_before = file.data
         file.data += more
         file.changed_in = cycle
+        file.was_appended_to = True
 
     def work(self, cycle, files, appends=True):
         """Some of these files are put anew, others appended to."""

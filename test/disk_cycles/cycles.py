@@ -87,8 +87,10 @@ class Cycles:
             if not file.is_protected and any(file.uses(lfs) for lfs in lfss)
         }
 
-    def changed_since(self, number):
-        return {path for path, file in self.contents.files.items() if file.changed_in > number}
+    def may_be_old(self, number):
+        """What was changed after this cycle, or opened for writing at any time: nobody knows when that was."""
+        files = self.contents.files.items()
+        return {path for path, file in files if file.changed_in > number or file.was_appended_to}
 
     # ---- steps ----
 
@@ -185,7 +187,7 @@ class Cycles:
         before = self.become_old(lfs)
         self.fs.ok("node", "accept-stale", lfs)
         self.up()
-        return self.changed_since(before)
+        return self.may_be_old(before)
 
     def old_rebuilt(self, lfs):
         self.become_old(lfs)
@@ -227,7 +229,7 @@ class Cycles:
     def server_and_lfs_old(self, lfs):
         """Both on one disk, which was restored from an image: names that were made since are found again."""
         before = self.become_old("server", lfs)
-        changed = self.changed_since(before)
+        changed = self.may_be_old(before)
         self.fs.ok("server", "accept-old")
         self.fs.run("up", "-q", self.fs.folder)
         for node in self.fs.json("status")["nodes"]:
