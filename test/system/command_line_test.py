@@ -118,7 +118,8 @@ def what_is_no_number_is_wrong_usage_for_every_option():
     others = {"placement": ["--width", "1", "--records", "0:1"], "key rotate": [FS.folder], "user add": ["nobody"]}
     operands.update(others, **{"init": ["new"], "up": ["new"], "snapshot-hold": ["true"], "host up": [FS.folder]})
     operands.update({"mkdir": ["/x"], "stripe": ["/folder"], "protect": ["/a"], "forks": ["/a"]})
-    operands.update({"bench": ["--smoke", "--only", "nothing"], "head": ["/a"], "tail": ["/a"], "tree": ["/"], "rebuild": ["lfs0"], "scrub": []})
+    operands.update({"bench": ["--smoke", "--only", "nothing"], "head": ["/a"], "tail": ["/a"], "tree": ["/"]})
+    operands.update({"rebuild": ["lfs0"], "scrub": []})
     tried = 0
     for command, rest in operands.items():
         for option in numeric_options(*command.split()):

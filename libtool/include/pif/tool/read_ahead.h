@@ -18,11 +18,13 @@ void read_ahead(std::span<const std::byte> mapped);
 // The same for many pieces in rising order: those that lie close together are asked for at once.
 class ReadAhead {
  public:
+  // Nothing is asked for yet; its end asks for what was added.
   ReadAhead() = default;
   ~ReadAhead() { flush(); }
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
+  // Asks for what was added before, unless this lies close behind it.
   void add(std::span<const std::byte> mapped);
   void flush();  // asks for what was added
 
@@ -34,7 +36,8 @@ class ReadAhead {
 // And for one that is gone through from its front.
 class ReadInOrder {
  public:
-  ReadInOrder() = default;
+  ReadInOrder() = default;  // of nothing
+  // The mapping outlives it.
   explicit ReadInOrder(std::span<const std::byte> mapped) : rest_(mapped) {}
   // All before `at` was looked at.
   void reach(const std::byte* at);
