@@ -256,8 +256,8 @@ Status check_replaceable(const cluster::Cluster& cluster, const std::string& nam
         fmt::format("{} has the root of an LFS in it: start it with pif up, move it away, or give another folder "
                     "with --root",
                     root));
-  PIF_TRY(check_disk_mounted(cluster, root));
   PIF_TRY(check_empty(root));
+  PIF_TRY(make_disk_folder(cluster, root));
   return try_root(root);
 }
 

@@ -69,18 +69,7 @@ bool lacks_disk_folder(const cluster::Cluster& cluster, const std::string& root)
   return folder == cluster::disk_folder(parent_of(folder), cluster.id) && !is_there(folder);
 }
 
-Status make_disk_folder(const cluster::Cluster& cluster, const std::string& root) {
-  if (!lacks_disk_folder(cluster, root)) return {};
-  PIF_TRY(check_disk_mounted(cluster, root));
-  const std::string folder = parent_of(root);
-  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return fail_errno(errno, "cannot make the folder " + folder);
-}
-
-}  // namespace
-
-Status check_disk_mounted(const cluster::Cluster& cluster, const std::string& root) {
-  if (!lacks_disk_folder(cluster, root)) return {};
+Status check_disk_mounted(const std::string& root) {
   const std::string folder = parent_of(root), disk = parent_of(folder);
   struct stat there {
   }, above{};
@@ -89,6 +78,16 @@ Status check_disk_mounted(const cluster::Cluster& cluster, const std::string& ro
   if (there.st_dev != above.st_dev) return {};
   return fail(Code::kNotFound,
               fmt::format("no disk is mounted at {}: mount it, or make {} if it is no disk's folder", disk, folder));
+}
+
+}  // namespace
+
+Status make_disk_folder(const cluster::Cluster& cluster, const std::string& root) {
+  if (!lacks_disk_folder(cluster, root)) return {};
+  PIF_TRY(check_disk_mounted(root));
+  const std::string folder = parent_of(root);
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return fail_errno(errno, "cannot make the folder " + folder);
 }
 
 Status make_ready(cluster::Cluster& cluster) {

@@ -24,8 +24,9 @@ bool has_root(const Daemon& daemon);
 // This host's daemons whose folders are there: the others can serve meanwhile. kNotFound, as above, where that is
 // nothing: the server's folder is missing, or those of all LFSs.
 [[nodiscard]] Result<std::vector<Daemon>> daemons_with_roots(const cluster::Cluster& cluster);
-// kNotFound if `root` would be made where a disk of the file system (cluster::disk_folder) is not mounted.
-[[nodiscard]] Status check_disk_mounted(const cluster::Cluster& cluster, const std::string& root);
+// Makes the file system's folder on a new disk (cluster::disk_folder) that `root` will be in, if it is not there.
+// kNotFound: no disk is mounted there.
+[[nodiscard]] Status make_disk_folder(const cluster::Cluster& cluster, const std::string& root);
 // An empty root for one LFS, whose uuid in pif.toml is new.
 [[nodiscard]] Status make_root_anew(const cluster::Cluster& cluster, const std::string& name);
 
