@@ -158,7 +158,8 @@ TEST_CASE("a sort whose workers' messages are lost ends with an error and withou
       one.wanted.merge = static_cast<MergeKind>(seed / 2 % 3);
       one.wanted.token_batch = 16;
       tool::ControllerOptions options = sim::sim_controller();
-      options.apart = seed % 4 < 2;
+      // On one machine workers wait a day for each other before they merge: there nothing is lost.
+      options.apart = seed % 4 < 2 || one.wanted.merge == MergeKind::kSplit;
       tool::Controller controller(client, std::move(options));
       const auto done = control(controller, one.wanted);
       INFO("seed " << seed << ": " << (done ? "" : done.error().to_string()));
