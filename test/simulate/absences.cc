@@ -193,14 +193,18 @@ void Absences::look(client::Session& session) {
   const auto nodes = session.call(proto::Nodes(), kPatience);
   if (!nodes) return;
   note(*nodes, begin);
-  look_after(first_, session);
-  look_after(second_, session);
+  look_after(first_, session, *nodes);
+  look_after(second_, session, *nodes);
   for (const proto::NodeInfo& node : nodes->nodes())
     if (node.state() == kUp && node.view_state() == wire::kViewRebuilding) rebuild(session, node);
 }
 
-void Absences::look_after(Away& one, client::Session& session) {
-  if (one.stage == Stage::kAway && one.says_lost && !one.is_lost) {
+// An LFS that is up and said to be lost ends, and nobody starts it again: the person says it of others only.
+void Absences::look_after(Away& one, client::Session& session, const proto::NodesReply& nodes) {
+  const bool is_up = std::any_of(nodes.nodes().begin(), nodes.nodes().end(), [&](const proto::NodeInfo& node) {
+    return node.id() == one.lfs + 1 && node.state() == kUp;
+  });
+  if (one.stage == Stage::kAway && one.says_lost && !one.is_lost && !is_up) {
     proto::NodeLost lost;  // refused until its lease is over
     lost.set_node(one.lfs + 1);
     lost.set_force(&one == &second_);

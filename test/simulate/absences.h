@@ -64,7 +64,7 @@ class Absences {
   void step(Away& one);
   void come_back(Away& one);
   void note(const proto::NodesReply& nodes, Time begin);
-  void look_after(Away& one, client::Session& session);
+  void look_after(Away& one, client::Session& session, const proto::NodesReply& nodes);
   void replace(Away& one, client::Session& session);
   void rebuild(client::Session& session, const proto::NodeInfo& node) const;
   std::string capability(client::Session& session) const;

@@ -88,6 +88,7 @@ Result<Node*> Registry::meet(const proto::Heartbeat& beat) {
 }
 
 void Registry::note_alive(Node& node, Time now) {
+  if (now - node.heard >= config_.suspect_after) node.said_lost = false;  // that was said of one that was silent
   node.info = node.presented.node();
   node.heard = now;
   node.ever = true;
