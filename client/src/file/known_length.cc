@@ -110,12 +110,15 @@ Status KnownLength::ask() {
   const FileParts& parts = file_.parts;
   PIF_TRY_VALUE(const LfsIndex sequencer, file_.sequencer());
   if (sequencer != 0) return ask_deputy({Code::kUnavailable, "it is not there", file_.node(0).name()});
+  bool is_of_newer_view = false;  // then the deputy may be lost, and not know it: who takes part is asked first
   const auto ask_first = [&]() -> Result<FileLength> {
     proto::Envelope request;
     request.mutable_length()->set_file(parts.file.value);
     auto reply = file_.ask_node(0, request);
     if (!reply) return fail(std::move(reply.error()));
-    PIF_TRY(check_view(*reply));
+    const Status checked = check_view(*reply);
+    is_of_newer_view = !checked;
+    PIF_TRY(checked);
     const FileLength said = as_published(wire::file_length_of(reply->envelope.length_reply().file_length()));
     if (auto good = check_published(said); !good) return fail(lost_or_removed(file_, std::move(good.error())));
     return said;
@@ -124,7 +127,7 @@ Status KnownLength::ask() {
   const bool has_none = said ? said->records == 0 : said.error().code == Code::kNotFound;
   if (has_none && parts.file_length.records == 0 && !parts.is_protected())
     said = file_.directory_length;  // an empty file has no component, and of a marked one it may be gone
-  if (!said && access::can_rebuild(parts, said.error())) {
+  if (!said && !is_of_newer_view && access::can_rebuild(parts, said.error())) {
     PIF_TRY(ask_deputy(said.error()));
     // It may have got its component back since, and then its word counts.
     if (has_lost_it(said.error())) said = ask_first();
