@@ -150,15 +150,19 @@ Status clear_leftovers(component::Storage& storage, kv::Store& catalogue, const 
     return true;
   }));
   std::set<FileId> unowned;
-  PIF_TRY(each_data_file(storage, root, [&](const std::string&, const std::string& name) -> Status {
+  std::set<std::string> folders;
+  PIF_TRY(each_data_file(storage, root, [&](const std::string& folder, const std::string& name) -> Status {
     FileId file;
-    if (parse_file_name(name, file) && !known.contains(file.value)) unowned.insert(file);
+    if (!parse_file_name(name, file) || known.contains(file.value)) return {};
+    unowned.insert(file);
+    folders.insert(folder);
     return {};
   }));
   if (!unowned.empty()) {
     PIF_TRY_VALUE(const std::int64_t since, free_moment(storage, root, now));
     for (const FileId file : unowned) PIF_TRY(put_aside(storage, root, {file, since}));
     PIF_TRY(sync_aside(storage, root, since));
+    for (const std::string& folder : folders) PIF_TRY(storage.sync_folder(folder));  // else they come back
     spdlog::info("files of {} components that the catalogue does not know put aside", unowned.size());
   }
   PIF_TRY(storage.remove_tree(programs_folder(root)));
