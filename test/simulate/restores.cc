@@ -204,6 +204,7 @@ bool Restores::restore_some() {
     if (!lfss_[i].backups.empty() && world_.pick(2) == 0) put_back_with(image, i);
   if (server_.together) server_.together = std::min(*server_.together, from);
   begin_server_restore(from, image);
+  server_.is_unseen_with_lfss = server_.together && !server_.must_notice;
   if (!server_.must_notice) lapse_together();
   if (!server_.must_notice) return true;
   for (Lfs& part : lfss_) part.must_notice = false;  // nobody is asked about them

@@ -38,6 +38,8 @@ class Restores {
     bool must_notice = false;
     // When LFSs were put back with it: the oldest moment of all.
     std::optional<Time> together{};
+    // Nobody need have noticed. The newer roots belong to another history by now: they cannot be brought back alone.
+    bool is_unseen_with_lfss = false;
     // One of them lacks what it did before the directory's moment, and the directory had not heard of it.
     bool has_unheard = false;
   };

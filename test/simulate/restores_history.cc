@@ -114,7 +114,7 @@ void RestoresHistory::rescue_lfs(Workload& client, const Node& node, unsigned in
     return restores_.accept(index);
   }
   ++restores_.noticed;
-  if (!plan_.accepts) return restores_.bring_back(index);
+  if (!plan_.accepts && !restores_.server().is_unseen_with_lfss) return restores_.bring_back(index);
   ++restores_.accepted;
   // Others have been started just now, perhaps.
   Status done = fail(Code::kUnavailable, "not tried");
