@@ -1,7 +1,6 @@
 """What the file system of the disk cycles must have: its files, and what each way of reading them gives."""
 
 import os
-import random
 import subprocess
 
 from pif_system import check

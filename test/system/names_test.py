@@ -1,6 +1,5 @@
 """Commands that people know from elsewhere: cp, head, tail, wc, find, tree, append; and patterns in names."""
 
-import json
 import os
 import subprocess
 import sys

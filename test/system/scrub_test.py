@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 
-from disks_test import await_heartbeats
+from disks_steps import await_heartbeats
 from parity_files import BEVY, LFSS, Contents, pattern
 from pif_system import FileSystem, await_condition, check, files_below, flip, main
 
