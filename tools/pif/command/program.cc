@@ -270,7 +270,7 @@ Result<Client> Program::connect_with(ConnectOptions options) const {
   options.stale = common.stale;
   auto client = Client::connect(options);
   if (!client && client.error().code == Code::kUnavailable)
-    client.error().text += "; if it is not running: pif up " + shell_word(found_->folder);
+    client.error().text += "; if the server is not running: pif up " + shell_word(found_->folder);
   return client;
 }
 
