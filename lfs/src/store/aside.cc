@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -32,12 +33,11 @@ bool parse_since(const std::string& name, std::int64_t& since) {
 }  // namespace
 
 Result<std::int64_t> free_moment(component::Storage& storage, const std::string& root, std::int64_t now) {
-  for (;; ++now) {
-    const auto names = storage.list(folder_of(root, now));
-    if (names) continue;
-    if (names.error().code == Code::kNotFound) return now;
-    return fail(names.error());
-  }
+  const auto taken = storage.list(aside_folder(root));
+  if (!taken && taken.error().code == Code::kNotFound) return now;
+  if (!taken) return fail(taken.error());
+  while (std::find(taken->begin(), taken->end(), std::to_string(now)) != taken->end()) ++now;
+  return now;
 }
 
 Result<bool> put_aside(component::Storage& storage, const std::string& root, const AsideCopy& copy) {
