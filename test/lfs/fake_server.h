@@ -47,6 +47,7 @@ struct FakeServer {
       return net::error_reply(request, Error{Code::kIo, "the disk failed", {}}, "server");
     }
     auto reply = net::reply_to(request);
+    if (request.has_list_lost()) (void)reply.envelope.mutable_list_lost_reply();  // nothing that it lacks
     if (request.has_heartbeat()) {
       ++beats;
       node = request.heartbeat().node();
