@@ -23,6 +23,12 @@ bool Lengths::may_answer_alone() const {
   return !has_server(context_.config) || context_.view.has_lease(context_.world.messenger.clock().boottime());
 }
 
+bool Lengths::aside_has_rows(FileId file) const {
+  return std::any_of(aside_.copies().begin(), aside_.copies().end(), [&](const AsideCopy& copy) {
+    return copy.file == file && !is_without_rows(context_.world.storage, context_.config.root, copy);
+  });
+}
+
 Status Lengths::check_not_returning() const {
   if (context_.view.state_of(context_.config.node) != wire::kViewReturning) return {};
   return fail(Code::kUnavailable,
@@ -107,7 +113,7 @@ Result<net::Packet> Lengths::length(const Request& request, const proto::Length&
   // A file that never had a record has no component: it is empty. So has one with parity that the deputy sequenced
   // while this LFS was absent; nobody here knows which it is.
   if (!component && component.error().code == Code::kNotFound) {
-    if (aside_.has(FileId(asked.file())))
+    if (aside_has_rows(FileId(asked.file())))
       return fail(Code::kCorrupt,
                   fmt::format("{} has files of a component of file {} that its catalogue does not know, "
                               "and has put them aside: pif scrub makes it anew, if it has parity",

@@ -32,6 +32,9 @@ class Lengths {
 
   LfsContext& context_;
   AppendCoordinator& coordinator_;
+  // Files of a component that were put aside, and may have rows that are published.
+  bool aside_has_rows(FileId file) const;
+
   const Aside& aside_;
 };
 

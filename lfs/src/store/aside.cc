@@ -69,6 +69,15 @@ Result<std::optional<AsideCopy>> put_aside_now(component::Storage& storage, cons
   return std::optional(AsideCopy{file, since});
 }
 
+bool is_without_rows(component::Storage& storage, const std::string& root, const AsideCopy& copy) {
+  for (const std::string& path : component::possible_names(component::stem(root, copy.file))) {
+    if (!path.ends_with(".dat") && !path.ends_with(".idx")) continue;
+    const auto stored = storage.stored_bytes(folder_of(root, copy.since) + "/" + name_in(path));
+    if (!stored || stored->value_or(0) > 0) return false;
+  }
+  return true;
+}
+
 Status remove_aside(component::Storage& storage, const std::string& root, const AsideCopy& copy) {
   PIF_ASSERT(copy.file.value != 0, copy.since);
   const std::string folder = folder_of(root, copy.since);

@@ -34,6 +34,8 @@ struct AsideCopy {
 // The same of one component at a moment that is free, durably. Nothing: it had no files. Any thread.
 [[nodiscard]] Result<std::optional<AsideCopy>> put_aside_now(component::Storage& storage, const std::string& root,
                                                              FileId file, std::int64_t now);
+// Whether its files have no bytes of rows, as those of a file that was made and never filled. Any thread.
+[[nodiscard]] bool is_without_rows(component::Storage& storage, const std::string& root, const AsideCopy& copy);
 // Its files are gone, and its folder, if nothing is left in it. Any thread.
 [[nodiscard]] Status remove_aside(component::Storage& storage, const std::string& root, const AsideCopy& copy);
 
