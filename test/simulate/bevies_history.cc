@@ -98,4 +98,9 @@ Outcome run_bevies_history(std::uint64_t seed, const std::function<void(const st
   return history.judge();
 }
 
+Outcome run_overlaps_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell) {
+  BeviesHistory history(Plan::for_overlaps(seed), tell);
+  return history.judge();
+}
+
 }  // namespace pif::simulate

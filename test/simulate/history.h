@@ -36,6 +36,9 @@ Outcome run_restores_history(std::uint64_t seed, const std::function<void(const 
 // One LFS after another of those with parity is lost and comes back, while files are made and appended to.
 Outcome run_bevies_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 
+// The same, and a second LFS of a pair is away before the first is back.
+Outcome run_overlaps_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
+
 // One damage after another is done to files with parity: no reader is given it, and scrubs find it and make it good.
 Outcome run_damages_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 

@@ -14,6 +14,7 @@ using pif::simulate::run_bevies_history;
 using pif::simulate::run_damages_history;
 using pif::simulate::run_history;
 using pif::simulate::run_names_history;
+using pif::simulate::run_overlaps_history;
 using pif::simulate::run_restores_history;
 using pif::simulate::run_together_history;
 
@@ -27,6 +28,7 @@ struct Options {
   bool names = false;     // histories of names, with sixteen clients
   bool restores = false;  // histories in which parts are put back to what they were
   bool bevies = false;    // histories of files with parity, whose LFSs are lost and come back
+  bool overlaps = false;  // the same, where two of a pair are away in turn
   bool damages = false;   // histories of damage to what disks have
   bool together = false;  // histories of files that several write
   bool keeps_going = false;
@@ -42,7 +44,7 @@ struct Totals {
 int usage() {
   std::fputs(
       "usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names | --restores | --bevies | "
-      "--damages | --together] [--replay] [--keep-going] [--talk]\n",
+      "--overlaps | --damages | --together] [--replay] [--keep-going] [--talk]\n",
       stderr);
   return 2;
 }
@@ -62,6 +64,8 @@ bool parse(int argc, char** argv, Options& wanted) {
       wanted.restores = true;
     else if (option == "--bevies")
       wanted.bevies = true;
+    else if (option == "--overlaps")
+      wanted.overlaps = true;
     else if (option == "--damages")
       wanted.damages = true;
     else if (option == "--together")
@@ -107,6 +111,7 @@ std::string kind_of(const Options& wanted) {
   return wanted.names      ? " --names"
          : wanted.restores ? " --restores"
          : wanted.bevies   ? " --bevies"
+         : wanted.overlaps ? " --overlaps"
          : wanted.damages  ? " --damages"
          : wanted.together ? " --together"
                            : "";
@@ -116,6 +121,7 @@ void run_one(std::uint64_t seed, const Options& wanted, Totals& totals) {
   const auto run = wanted.names      ? run_names_history
                    : wanted.restores ? run_restores_history
                    : wanted.bevies   ? run_bevies_history
+                   : wanted.overlaps ? run_overlaps_history
                    : wanted.damages  ? run_damages_history
                    : wanted.together ? run_together_history
                                      : run_history;

@@ -79,8 +79,7 @@ void draw_absences(Plan& plan, Dice& dice) {
 // What comes while others are away.
 void draw_overlaps(Plan& plan, Dice& dice) {
   constexpr Strike kAway[] = {Strike::kTakeAway, Strike::kTakeAway, Strike::kCutOff, Strike::kPause};
-  plan.overlaps = dice.chance(60);
-  if (!plan.overlaps) return;
+  plan.overlaps = true;
   for (auto count = dice.from_to(1, 3); count > 0; --count) add_one_of(plan, dice, kAway, dice.chance(50) ? 60 : 600);
 }
 
@@ -154,6 +153,15 @@ Plan Plan::for_restores(std::uint64_t seed) {
 }
 
 Plan Plan::for_bevies(std::uint64_t seed) {
+  Dice dice(seed ^ 0x626576696573);
+  Plan plan;
+  plan.seed = seed;
+  draw_absences(plan, dice);
+  draw_failing_disks(plan, dice);
+  return plan;
+}
+
+Plan Plan::for_overlaps(std::uint64_t seed) {
   Dice dice(seed ^ 0x626576696573);
   Plan plan;
   plan.seed = seed;

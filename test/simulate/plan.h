@@ -67,6 +67,8 @@ struct Plan {
   static Plan for_restores(std::uint64_t seed);
   // Of clients that append to files with parity while one LFS after another is lost and comes back.
   static Plan for_bevies(std::uint64_t seed);
+  // The same, where a second LFS of a pair is away in turn, before the first is back.
+  static Plan for_overlaps(std::uint64_t seed);
   // Of clients that fill files together.
   static Plan for_together(std::uint64_t seed);
   std::string to_string() const;

@@ -25,14 +25,9 @@ bool is_same(const proto::FileLength& a, const FileLength& b) { return file_leng
 bool FileRestore::has_all_parity() const {
   const auto& state = component_->state;
   if (keeper_->parity_rows(file_length_) == 0) return true;
-  if (is_of_newest(state.parity_generation())) return true;
   if (state.parity_generation() > 0) return is_same(state.parity_base(), file_length_);
   return state.gathered() && is_same(state.published(), file_length_);
 }
-
-// Whoever appends without this LFS does so in a newer generation, and in one generation no row is given out twice. So
-// nothing that belongs here was written since it took part in the newest.
-bool FileRestore::is_of_newest(std::uint64_t generation) const { return grants_ > 0 && generation == grants_; }
 
 bool FileRestore::has_rows() const {
   const auto& state = component_->state;
@@ -98,7 +93,6 @@ void FileRestore::check_rows() {
   if (keeper_->format().is_fixed()) checked_ = std::min(bytes_of(known, published), state.bytes()) / length;
   const Range range{checked_, std::min<Row>(state.rows(), rows_)};
   if (range.empty()) return checked({}, checked_);
-  if (has_rows() && is_of_newest(state.generation())) return checked({}, range.end);
   std::vector<std::optional<LfsIndex>> keepers;
   for (const LfsIndex lfs : keeper_->layout.keepers(keeper_->index))
     keepers.push_back(was_lost_before(lfs) ? std::nullopt : std::optional<LfsIndex>(lfs));
