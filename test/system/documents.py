@@ -82,7 +82,7 @@ def sentences(document):
 
 def options_of_help(text):
     """Long options that a --help lists in its own lines, not those in examples."""
-    listed = re.split(r"^Examples?:?$", text, flags=re.M)[0]
+    listed = re.split(r"^Examples?:?$", text[text.find("\nOptions:") :], flags=re.M)[0]
     return set(re.findall(r"^\s+(?:-\w,\s*)?(--[a-z][a-z0-9-]*)", listed, re.M))
 
 
