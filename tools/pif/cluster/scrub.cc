@@ -176,13 +176,11 @@ Outcome scrub(const Program& program, const ScrubOptions& options) {
 
 void add_scrub_command(CLI::App& app, Program& program) {
   auto options = std::make_shared<ScrubOptions>();
-  CLI::App* command =
-      add_command(app, program, "scrub",
-                  "Look at all bytes of files with parity, and repair them; exit 1 if something is not repaired or not "
-                  "compared",
-                  "  pif scrub                        all LFSs\n"
-                  "  pif scrub --rate 50MiB lfs1      one of them, at most so much a second\n"
-                  "  pif scrub --only-look --json     repair nothing");
+  CLI::App* command = add_command(
+      app, program, "scrub", "Look at all bytes of files with parity, and repair them; exit 1 if not all is right then",
+      "  pif scrub                        all LFSs\n"
+      "  pif scrub --rate 50MiB lfs1      one of them, at most so much a second\n"
+      "  pif scrub --only-look --json     repair nothing");
   command->add_option("NODE", options->nodes, "Names of LFSs, such as lfs1 (default: all)");
   add_rate_option(command, options->rate, "Each LFS reads at most");
   command->add_flag("--only-look", options->only_look, "Repair nothing");
