@@ -24,9 +24,9 @@ bool Lengths::may_answer_alone() const {
 }
 
 bool Lengths::aside_has_rows(FileId file) const {
-  return std::any_of(aside_.copies().begin(), aside_.copies().end(), [&](const AsideCopy& copy) {
-    return copy.file == file && !is_without_rows(context_.world.storage, context_.config.root, copy);
-  });
+  return aside_.has(file) && std::any_of(aside_.copies().begin(), aside_.copies().end(), [&](const AsideCopy& copy) {
+           return copy.file == file && !is_without_rows(context_.world.storage, context_.config.root, copy);
+         });
 }
 
 Status Lengths::check_not_returning() const {

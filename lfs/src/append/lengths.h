@@ -29,12 +29,11 @@ class Lengths {
   // kUnavailable: this LFS is returning, and does not know all lengths yet.
   [[nodiscard]] Status check_not_returning() const;
   bool may_answer_alone() const;
-
-  LfsContext& context_;
-  AppendCoordinator& coordinator_;
   // Files of a component that were put aside, and may have rows that are published.
   bool aside_has_rows(FileId file) const;
 
+  LfsContext& context_;
+  AppendCoordinator& coordinator_;
   const Aside& aside_;
 };
 

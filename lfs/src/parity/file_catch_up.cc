@@ -29,20 +29,17 @@ bool FileRestore::has_all_parity() const {
   return state.gathered() && is_same(state.published(), file_length_);
 }
 
-bool FileRestore::has_rows() const {
-  const auto& state = component_->state;
-  return state.rows() >= rows_ && (!keeper_->format().is_fixed() || state.bytes() >= bytes_of(rows_, file_length_));
-}
-
 bool FileRestore::has_all() const {
   const auto& state = component_->state;
+  const bool has_rows =
+      state.rows() >= rows_ && (!keeper_->format().is_fixed() || state.bytes() >= bytes_of(rows_, file_length_));
   const auto& noted = state.noted();
   const bool is_noted_published = noted.ticket() == 0 || was_published(published_tickets_, noted.generation(),
                                                                        noted.ticket()) == WasPublished::kYes;
   const bool has_noted =
       !is_deputy() || grants_ == 0 || (is_same(noted.file_length(), file_length_) && is_noted_published);
   const bool has_tickets = !knows_length() || !has_more(published_tickets_, state.published_tickets());
-  return is_same(state.published(), file_length_) && has_rows() && has_noted && has_tickets && has_all_parity();
+  return is_same(state.published(), file_length_) && has_rows && has_noted && has_tickets && has_all_parity();
 }
 
 Status FileRestore::check_component(const ComponentPtr& component) const {

@@ -86,7 +86,6 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   // ---- of one that is there ----
   void begin_catch_up(const ComponentPtr& component);
   [[nodiscard]] Status check_component(const ComponentPtr& component) const;
-  bool has_rows() const;
   bool has_all() const;
   bool has_all_parity() const;
   void check_rows();

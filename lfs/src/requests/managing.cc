@@ -224,7 +224,7 @@ void Managing::settle(const Request& request, const proto::Settle& asked) {
   one_done({});
 }
 
-// What is aside, too: of that nothing is known but the id.
+// Files put aside are listed, too; nothing is known of them but the id.
 Result<net::Packet> Managing::list_quarantine(const Request& request) {
   const auto& asked = request.envelope().list_components();
   std::map<FileId, proto::StoredQuarantine> found;
@@ -249,8 +249,10 @@ Result<net::Packet> Managing::list_quarantine(const Request& request) {
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_list_components_reply();
   for (const auto& [file, entry] : found) {
-    if (out->components_size() >= static_cast<int>(kListMax)) has_more = true;
-    if (out->components_size() >= static_cast<int>(kListMax)) break;
+    if (out->components_size() >= static_cast<int>(kListMax)) {
+      has_more = true;
+      break;
+    }
     *out->add_components() = told_state(entry.state());
     out->add_since(entry.since());
   }
