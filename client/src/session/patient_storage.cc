@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -26,10 +27,13 @@ constexpr std::size_t kThreadsMax = 64;  // with those that are left behind
 class SlowRead {
  public:
   SlowRead(std::shared_ptr<component::File> file, std::uint64_t offset, std::size_t size)
-      : file_(std::move(file)), offset_(offset), bytes_(size) {}
+      : file_(std::move(file)),
+        offset_(offset),
+        size_(size),
+        bytes_(std::make_unique_for_overwrite<std::byte[]>(size)) {}
 
   void run() {
-    auto outcome = file_->read(offset_, std::span(bytes_));
+    auto outcome = file_->read(offset_, std::span(bytes_.get(), size_));
     const std::lock_guard lock(mutex_);
     outcome_ = std::move(outcome);
     is_done_ = true;
@@ -42,12 +46,13 @@ class SlowRead {
   }
   // Once it has ended.
   const Result<std::size_t>& outcome() const { return outcome_; }
-  std::span<const std::byte> bytes() const { return bytes_; }
+  std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
 
  private:
   const std::shared_ptr<component::File> file_;
   const std::uint64_t offset_;
-  std::vector<std::byte> bytes_;
+  const std::size_t size_;
+  const std::unique_ptr<std::byte[]> bytes_;  // not cleared: the read fills it
   std::mutex mutex_;  // guards is_done_; outcome_ and bytes_ belong to run() before, to the waiter after
   std::condition_variable done_;
   bool is_done_ = false;
@@ -117,7 +122,7 @@ class Cursor {
     for (std::size_t i = at_; i < pieces_.size(); ++i) bytes += pieces_[i].size;
     return bytes - within_;
   }
-  // What is left of the piece.
+  // The rest of the piece.
   std::span<std::byte> piece() const {
     return at_ == pieces_.size() ? std::span<std::byte>()
                                  : std::span(pieces_[at_].data + within_, pieces_[at_].size - within_);
