@@ -171,12 +171,7 @@ Result<Cluster> write_new(const std::string& folder, Cluster cluster) {
 }
 
 Status make_disk_folders(const std::vector<std::string>& disks, const std::string& id) {
-  for (const std::string& disk : disks) {
-    const std::string path = disk_folder(disk, id);
-    if (::mkdir(path.c_str(), kDiskFolderMode) != 0 && errno != EEXIST)
-      return fail_errno(errno, "cannot make the folder " + path);
-    PIF_TRY(sync_folder(disk));
-  }
+  for (const std::string& disk : disks) PIF_TRY(make_disk_folder(disk, id));
   return {};
 }
 
@@ -283,6 +278,13 @@ Result<net::ListenOptions> Cluster::listen_options(const std::string& daemon) co
 
 std::string disk_folder(const std::string& disk, const std::string& id) {
   return (disk == "/" ? "" : disk) + "/pif-" + id;
+}
+
+Status make_disk_folder(const std::string& disk, const std::string& id) {
+  const std::string path = disk_folder(disk, id);
+  if (::mkdir(path.c_str(), kDiskFolderMode) != 0 && errno != EEXIST)
+    return fail_errno(errno, "cannot make the folder " + path);
+  return sync_folder(disk);
 }
 
 Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp,

@@ -168,7 +168,7 @@ Status start_here(const cluster::Cluster& cluster, Startup& startup) {
   return await_up(cluster, startup, lfss);
 }
 
-// What asks for a person's decision must run for it to be taken.
+// A server that asks for a person's decision must run for it to be taken.
 bool is_served(const Status& is_up) {
   return is_up || is_up.error().code == Code::kStaleServer || is_up.error().code == Code::kStaleNode;
 }

@@ -136,7 +136,7 @@ Status await_node(Client& client, Startup& startup, const std::string& name) {
   }
 }
 
-// What is better than to take an old root: an empty one that gets back every byte of files with parity.
+// An empty root is better than an old one: it gets back every byte of files with parity.
 std::string better_way(const std::string& lfs, std::size_t files) {
   return fmt::format(
       "{0} of these can be brought back whole instead, from parity: pif down, move the root of {1} away, "
@@ -197,22 +197,21 @@ Outcome accept_stale(const Program& program, const RescueOptions& options) {
   return ExitCode::kDone;
 }
 
+// A root is made of these, and a try to make one leaves them.
+bool is_of_root(const std::string& name) {
+  return name == "lfs.toml" || name == "lfs.toml.new" || name == "lock" || name == "used-by" || name == "catalogue" ||
+         name.ends_with(".log");
+}
+
 // Before anything is changed; the LFS itself looks again.
 Status check_empty(const std::string& root) {
   std::error_code none;  // not there: it is made
   for (const auto& entry : std::filesystem::directory_iterator(root, none)) {
     const std::string name = entry.path().filename().string();
-    const bool is_try = name == "lock" || name == "used-by" || name == "catalogue" || name == "lfs.toml.new" ||
-                        name.ends_with(".log");  // cut short
+    const bool is_try = is_of_root(name) && name != "lfs.toml";  // cut short
     if (!is_try) return fail(Code::kExists, fmt::format("{} has {} in it: give an empty folder", root, one_line(name)));
   }
   return {};
-}
-
-// What a root is made of, and what a try to make one leaves.
-bool is_of_root(const std::string& name) {
-  return name == "lfs.toml" || name == "lfs.toml.new" || name == "lock" || name == "used-by" || name == "catalogue" ||
-         name.ends_with(".log");
 }
 
 void remove_root(const std::string& root, bool with_folder) {

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -54,16 +55,20 @@ std::optional<pid_t> number_of(const std::filesystem::directory_entry& entry) {
 
 std::vector<Stray> strays_of(const std::vector<Daemon>& daemons, uid_t owner) {
   std::vector<Stray> out;
+  std::set<std::string> programs;  // few: most processes are told by their name
+  for (const Daemon& daemon : daemons) programs.insert(program_of(daemon));
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
     const auto pid = number_of(entry);
     if (!pid) continue;
-    const auto runs = [&](const Daemon& daemon) { return runs_for(*pid, program_of(daemon), owner); };
-    if (std::none_of(daemons.begin(), daemons.end(), runs)) continue;
+    const auto program = std::find_if(programs.begin(), programs.end(),
+                                      [&](const std::string& name) { return runs_for(*pid, name, owner); });
+    if (program == programs.end()) continue;
     UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
     const std::vector<std::string> words = words_of(*pid);
-    const auto daemon = std::find_if(daemons.begin(), daemons.end(),
-                                     [&](const Daemon& one) { return runs(one) && serves(words, one); });
+    const auto daemon = std::find_if(daemons.begin(), daemons.end(), [&](const Daemon& one) {
+      return program_of(one) == *program && serves(words, one);
+    });
     if (process && daemon != daemons.end()) out.push_back({daemon->name, *pid, std::move(process)});
   }
   return out;

@@ -85,9 +85,7 @@ Status check_disk_mounted(const std::string& root) {
 Status make_disk_folder(const cluster::Cluster& cluster, const std::string& root) {
   if (!lacks_disk_folder(cluster, root)) return {};
   PIF_TRY(check_disk_mounted(root));
-  const std::string folder = parent_of(root);
-  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return fail_errno(errno, "cannot make the folder " + folder);
+  return cluster::make_disk_folder(parent_of(parent_of(root)), cluster.id);
 }
 
 Status make_ready(cluster::Cluster& cluster) {

@@ -74,9 +74,10 @@ Status await_no_stray(const Daemon& daemon) {
 }
 
 // Whether the daemon runs, and serves. One that was killed a moment ago may still have its lock: it is waited for.
-Result<bool> is_running(const Daemon& daemon, SteadyClock::time_point deadline) {
+// has_process: some process serves its folder, with the lock or without.
+Result<bool> is_running(const Daemon& daemon, bool has_process, SteadyClock::time_point deadline) {
   while (true) {
-    PIF_TRY(await_no_stray(daemon));
+    if (has_process) PIF_TRY(await_no_stray(daemon));
     PIF_TRY_VALUE(const auto pid, holder(daemon));
     if (!pid) return false;
     if (answers(daemon, kAnswerPatience)) return true;
@@ -95,7 +96,7 @@ Startup::~Startup() {
 }
 
 Status Startup::start_one(const Daemon& daemon, SteadyClock::time_point deadline) {
-  auto runs = is_running(daemon, deadline);
+  auto runs = is_running(daemon, served_.contains(daemon.name), deadline);
   if (!runs && daemon.name == "server") return fail(std::move(runs.error()));
   if (!runs) note_failed(daemon.name, std::move(runs.error()));
   if (!runs || *runs) return {};
@@ -110,6 +111,7 @@ Status Startup::start_one(const Daemon& daemon, SteadyClock::time_point deadline
 
 Status Startup::start_missing(const std::vector<Daemon>& daemons) {
   const auto deadline = SteadyClock::now() + kSystemUpDeadline;
+  for (Stray& found : strays_of(daemons, ::geteuid())) served_.insert(std::move(found.name));
   std::vector<const Daemon*> held;  // may have to be waited for: the others start meanwhile
   for (const Daemon& daemon : daemons) {
     const auto pid = holder(daemon);  // of a disk that fails nothing may be said: start_one() says it

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,7 @@ class Startup {
   std::string notify_;
   std::vector<Child> children_;
   std::map<std::string, Error> failed_;
+  std::set<std::string> served_;  // daemons whose folders processes served at the start
   bool kept_ = false;
 };
 

@@ -117,6 +117,8 @@ struct Cluster {
 // DISK/pif-ID: where the file system's roots on a disk are. It is made once, so it tells a disk that is mounted from
 // the folder where it is not.
 std::string disk_folder(const std::string& disk, const std::string& id);
+// Makes it (mode 0700), unless it is there, and its name durable. The disk's folder must be there.
+[[nodiscard]] Status make_disk_folder(const std::string& disk, const std::string& id);
 // The same for a file system of several hosts: makes DIR on this host, `plan.own_host`. Of `plan`, folder, id, uuids
 // and stage are filled in here; an edition of 0 becomes 1. Besides the above kInvalid for a plan that load_cluster()
 // would refuse.
