@@ -10,7 +10,8 @@ import time
 
 import disks
 from contents import empty, read_as_is
-from pif_system import await_condition, check
+from disks_steps import await_heartbeats
+from pif_system import await_condition, check, command_lines
 
 MEMBERS_SECONDS = 120.0
 
@@ -109,18 +110,6 @@ class Cycles:
         self.contents.work(self.number, self.protected())
         self.contents.check(f"cycle {self.number}, written without {lfs}", self.without(lfs))
 
-    def await_heartbeats(self):
-        """What was done until now is known to the server, and to the LFSs."""
-        begin = time.monotonic()
-
-        def heard():
-            passed = (time.monotonic() - begin) * 1000
-            status = self.fs.json("status")
-            return status["doomed"] == 0 and all(node["silent_ms"] < passed for node in status["nodes"])
-
-        await_condition(heard, "heartbeats")
-        await_condition(lambda: time.monotonic() - begin > 1.2, "the server has written what it heard")
-
     def save(self, *names):
         """Copies as a backup has them; a later call replaces an earlier one."""
         for name in names:
@@ -175,7 +164,7 @@ class Cycles:
         before = self.number
         self.number += 1
         self.contents.work(self.number, list(self.contents.files.values()))
-        self.await_heartbeats()
+        await_heartbeats(self.fs)
         self.down()
         self.put_back(*names)
         done = self.fs.run("up", self.fs.folder)
@@ -288,15 +277,10 @@ class Cycles:
 
 def process_in(folder):
     """Process id of the daemon that runs in this root; none if none does."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read().decode(errors="replace").split("\0")
-        except OSError:
-            continue
-        parent, name = os.path.split(folder)
+    parent, name = os.path.split(folder)
+    for pid, words in command_lines():
         if os.path.basename(words[0]) == "pif-lfs" and parent in words and name in words:
-            return int(pid)
+            return pid
     return None
 
 

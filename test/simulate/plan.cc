@@ -79,7 +79,6 @@ void draw_absences(Plan& plan, Dice& dice) {
 // What comes while others are away.
 void draw_overlaps(Plan& plan, Dice& dice) {
   constexpr Strike kAway[] = {Strike::kTakeAway, Strike::kTakeAway, Strike::kCutOff, Strike::kPause};
-  plan.overlaps = true;
   for (auto count = dice.from_to(1, 3); count > 0; --count) add_one_of(plan, dice, kAway, dice.chance(50) ? 60 : 600);
 }
 
@@ -87,6 +86,18 @@ void draw_failing_disks(Plan& plan, Dice& dice) {
   if (!dice.chance(35)) return;
   for (auto count = dice.from_to(1, 2); count > 0; --count)
     add_strike(plan, dice, Strike::kDiskFails, dice.chance(50) ? 60 : 600);
+}
+
+// Of files with parity.
+Plan with_absences(std::uint64_t seed, bool overlaps) {
+  Dice dice(seed ^ 0x626576696573);
+  Plan plan;
+  plan.seed = seed;
+  plan.overlaps = overlaps;
+  draw_absences(plan, dice);
+  if (overlaps) draw_overlaps(plan, dice);
+  draw_failing_disks(plan, dice);
+  return plan;
 }
 
 }  // namespace
@@ -152,24 +163,9 @@ Plan Plan::for_restores(std::uint64_t seed) {
   return plan;
 }
 
-Plan Plan::for_bevies(std::uint64_t seed) {
-  Dice dice(seed ^ 0x626576696573);
-  Plan plan;
-  plan.seed = seed;
-  draw_absences(plan, dice);
-  draw_failing_disks(plan, dice);
-  return plan;
-}
+Plan Plan::for_bevies(std::uint64_t seed) { return with_absences(seed, false); }
 
-Plan Plan::for_overlaps(std::uint64_t seed) {
-  Dice dice(seed ^ 0x626576696573);
-  Plan plan;
-  plan.seed = seed;
-  draw_absences(plan, dice);
-  draw_overlaps(plan, dice);
-  draw_failing_disks(plan, dice);
-  return plan;
-}
+Plan Plan::for_overlaps(std::uint64_t seed) { return with_absences(seed, true); }
 
 Plan Plan::for_together(std::uint64_t seed) {
   constexpr Strike kKinds[] = {Strike::kKillServer, Strike::kCutServer,  Strike::kKillLfs,    Strike::kCutLfs,

@@ -92,6 +92,14 @@ def files_below(folder, ending):
     return found
 
 
+def command_lines():
+    """(process id, words) of every process; one that has ended meanwhile is left out."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                yield int(pid), file.read().decode(errors="replace").split("\0")
+
+
 def end_of(path, lines):
     """The last lines of a log that may not be there."""
     with contextlib.suppress(OSError):
@@ -184,18 +192,11 @@ class FileSystem(Running):
 
     def processes(self):
         """Daemons of this file system, found by their command lines."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    words = file.read().decode(errors="replace").split("\0")
-            except OSError:
-                continue
-            if os.path.basename(words[0]) in ("pif-server", "pif-lfs") and any(
-                self.folder in word for word in words[1:]
-            ):
-                found.append(int(pid))
-        return found
+        def is_of_it(words):
+            return any(self.folder in word for word in words[1:])
+
+        programs = ("pif-server", "pif-lfs")
+        return [pid for pid, words in command_lines() if os.path.basename(words[0]) in programs and is_of_it(words)]
 
     def pid_of(self, daemon):
         with open(os.path.join(self.folder, daemon, "lock")) as file:
