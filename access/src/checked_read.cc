@@ -167,8 +167,8 @@ Status note_silent_disk(Requests& requests, LfsIndex lfs, const Error& error) {
 Status recover(Requests& requests, ComponentAccess& component, const ReadPart& part, std::uint64_t& moved,
                Error error) {
   const FileParts& parts = requests.grant().parts();
-  if (!may_be_old(
-          error)) {  // the disk fails: the LFS may have it in memory, and what it says decides who is asked next
+  // The disk fails: the LFS may have it in memory, and its answer decides who is asked next.
+  if (!may_be_old(error)) {
     if (parts.creating) return fail(std::move(error));
     PIF_TRY(note_silent_disk(requests, part.rows.lfs, error));
     read_by_message(requests, part, moved);

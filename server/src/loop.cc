@@ -52,7 +52,7 @@ Status Loop::serve(const std::atomic<bool>& stop) {
   return {};
 }
 
-// What LFSs have said since the last transaction goes with a stop, too: a copy of their roots that is made next is
+// A stop stores what LFSs have said since the last transaction, too: a copy of their roots that is made next is
 // known by it.
 void Loop::store_heard() {
   if (!may_change() || !context_.registry.has_unstored()) return;

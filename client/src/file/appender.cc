@@ -21,7 +21,7 @@ constexpr Duration kLookPause = std::chrono::milliseconds(100);  // for an LFS t
 constexpr Duration kReservePatience = std::chrono::seconds(5);   // with an LFS that others can do without
 constexpr unsigned kUnknownMax = 3;  // times in a row that a sequencer which answers says `unavailable` to AppendDone
 
-// What an LFS says whose disk fails: it is declared lost if that goes on.
+// An LFS says it whose disk fails; it is declared lost if that goes on.
 bool disk_fails(Code code) { return code == Code::kIo || code == Code::kReadOnly; }
 
 // What one attempt sends where. It goes by one view from its beginning to its end.

@@ -81,7 +81,7 @@ class FileState {
     if (done || !may_read_again(done.error(), passed_over)) return done;
     return read();
   }
-  // Of such a read, which has failed: whether another one may succeed. passed_over: LfsLinks::passed_over() before it.
+  // Whether another read may succeed after this one, which has failed. passed_over: LfsLinks::passed_over() before it.
   [[nodiscard]] bool may_read_again(const Error& error, std::uint64_t passed_over);
   // What a kStaleNode of an LFS means: the LFS has fewer records than the server knew of. Either it has lost some, or
   // the file was removed since it was opened; LFSs forget removed files at a restart. Asks the server, for some seconds
@@ -138,7 +138,7 @@ class FileState {
   const std::shared_ptr<Session> session;
   access::Grant grant;
   const FileParts& parts;  // grant's
-  // What the directory knew at its opening: of a marked file the only word where LFS 0 has no component any more.
+  // The directory's length at the opening: of a marked file the only one where LFS 0 has no component any more.
   FileLength directory_length;
   const OpenKind kind;
   Phase phase = Phase::kOpen;

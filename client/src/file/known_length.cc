@@ -15,7 +15,7 @@ namespace {
 
 constexpr Duration kAskAgain = std::chrono::milliseconds(100);
 
-// Of what LFS 0 says of a length: it is there, and does not know what it had.
+// LFS 0 is there, and does not know what it had: this error says so.
 bool has_lost_it(const Error& error) { return error.code == Code::kCorrupt; }
 
 // LFS 0 says less than the directory knows.

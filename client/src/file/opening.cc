@@ -83,8 +83,8 @@ Result<Entry> entry_of(const proto::EntryInfo& info) {
 }
 
 Status sendable(const std::string& path) {
-  if (path.size() <= kPathBytesMax && is_utf8(path))
-    return {};                      // what fits into a message; the server sees to the rest
+  // It fits into a message; the server sees to the rest.
+  if (path.size() <= kPathBytesMax && is_utf8(path)) return {};
   auto checked = check_path(path);  // says which path
   return fail(checked ? Error{Code::kInvalid, "the path is not UTF-8", {}} : std::move(checked.error()));
 }

@@ -18,7 +18,7 @@ struct Requester {
   std::uint64_t session = 0;  // as the credential says; 0: without one
 };
 
-// Whom a worker's connection speaks for, where the transport names somebody else.
+// A worker's connection speaks for this user, though the transport names another one.
 struct WorkerIdentity {
   net::Identity identity;
   std::int64_t since = 0;  // wall seconds: when its job came here

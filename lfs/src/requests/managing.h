@@ -22,7 +22,7 @@ class Managing {
   // No file's, as far as the server knows: removed if it must have known it, else into quarantine.
   void unknown(FileId file, std::function<void(const Status&)> done);
   Aside& aside() { return aside_; }
-  // What earlier starts put aside, and this one: the PIF Server is asked about all of it.
+  // The PIF Server is asked about all that this start and earlier ones put aside.
   [[nodiscard]] Status load_aside();
   // The PIF Server says what became of a file (FileStates); nothing of it is in the catalogue.
   void learn_aside(FileId file, std::uint32_t state);

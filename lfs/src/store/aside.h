@@ -41,7 +41,7 @@ struct AsideCopy {
 
 class Aside {
  public:
-  // What the PIF Server last said of the file.
+  // The PIF Server's last word about the file.
   enum class Word : std::uint8_t {
     kNone,       // it was not asked yet, or the file is still being made
     kCommitted,  // these may be the only copy

@@ -13,7 +13,7 @@ Status outcome_of(const Result<T>& result) {
 }
 Status outcome_of(const Status& status) { return status; }
 
-// What a daemon may not do in its own root is a damage of the disk, and no matter of rights for who asks it.
+// A daemon that is refused something in its own root has a damaged disk; it is no matter of the asker's rights.
 template <typename T>
 Result<T> of_disk(Result<T> result) {
   if (!result && result.error().code == Code::kPermission) result.error().code = Code::kIo;

@@ -31,7 +31,7 @@ std::vector<parity::BevyPair> default_pairs(const ServerContext& context) {
   return out;
 }
 
-// Of bevies of another size nothing is said.
+// Bevies of another size are passed over.
 Result<bool> PairCensus::is_off_pairs(ServerContext& context, std::uint64_t id, const proto::StoredFile& file) {
   if (file.state() != kCommitted) return false;
   PIF_TRY_VALUE(const auto entry, context.rows.entry(file.parent(), file.name()));
@@ -47,7 +47,7 @@ Result<bool> PairCensus::is_off_pairs(ServerContext& context, std::uint64_t id, 
   return !parity::lies_on_pairs(nodes, sizes, pairs_);
 }
 
-// What cannot be read is named by others.
+// Entries that cannot be read are named by others.
 void PairCensus::step(ServerContext& context) {
   if (context.now < not_before_) return;
   if (next_ == 0) {

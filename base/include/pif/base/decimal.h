@@ -6,8 +6,8 @@
 
 namespace pif {
 
-// Of digits alone, below 2^64: the same without zeros in front, since 0100 means a hundred to whoever types it, and 64
-// to strtol. Of anything else: words that are no number, and say so.
+// Digits alone, below 2^64, come back without zeros in front: 0100 means a hundred to whoever types it, and 64 to
+// strtol. Anything else comes back as words that are no number, and say so.
 std::string whole_number(std::string text);
 
 // The same of digits with a unit behind them, or none: "50MiB", "50M", "50mb" and "52428800" are 52428800. Units are

@@ -91,7 +91,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (server_) server_->keep_alive(now);
   }
 
-  // Who takes part, from time to time. Null for a worker.
+  // Asks from time to time who takes part. Null for a worker.
   MemberWatch* members() { return members_.get(); }
 
   // The LFS: connected, and Hello'd; waits until that has ended. Errors: LfsLinks::link(). node(): only its peer.
