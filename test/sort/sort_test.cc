@@ -59,6 +59,7 @@ struct Case {
   SortOptions wanted;
   bool apart = false;       // workers share nothing, as if each were on a machine of its own
   char first_letter = 'a';  // of those that records are made of
+  std::string in_front;     // of most variable ones
 
   static Case any() {
     Case made;
@@ -73,6 +74,8 @@ struct Case {
     const auto letters = *rc::gen::inRange(1, 4);  // few: many equal keys
     made.first_letter = *rc::gen::element('a', '\0');
     made.apart = *rc::gen::element(true, false);
+    made.in_front = *rc::gen::weightedElement<std::string>({{3, ""}, {3, "2026-11-"}, {1, std::string(70, 'a')}});
+    if (count < 900 && *rc::gen::inRange(0, 9) == 0) made.in_front = std::string(2790, 'a');
     for (std::size_t i = 0; i < count; ++i) made.records.push_back(made.any_record(letters));
     made.wanted.source = "/in";
     made.wanted.target = "/out";
@@ -94,6 +97,7 @@ struct Case {
     const bool fixed = options.format.is_fixed();
     std::string record(fixed ? options.format.record_length : *rc::gen::inRange<std::size_t>(0, 30), ' ');
     for (char& c : record) c = static_cast<char>(first_letter + *rc::gen::inRange(0, letters));
+    if (!fixed && *rc::gen::inRange(0, 20) > 0) record.insert(0, in_front);
     if (options.format.kind == RecordKind::kDelimited) record += '\n';
     return record;
   }

@@ -6,6 +6,7 @@
 
 #include "messages.h"
 #include "pif/base/assert.h"
+#include "runs/common.h"
 #include "runs/run.h"
 #include "split/far_split.h"
 #include "split/near_split.h"
@@ -27,7 +28,7 @@ struct RunsOfAll {
 Result<RunsOfAll> gather(tool::Team& team, const Runs& own, std::vector<std::uint64_t> records) {
   message::RunSizes sizes;
   sizes.set_records(std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0}));
-  own.lengths.pack(sizes);
+  own.traits.lengths.pack(sizes);
   sizes.set_by_row(own.by_row || sizes.records() == 0);
   PIF_TRY_VALUE(const auto gathered, team.all_gather(sizes.SerializeAsString()));
   RunsOfAll all;
@@ -127,7 +128,7 @@ Status Sorter::merge_by_token() {
   std::vector<std::uint64_t> records;
   for (const std::uint32_t rank : ranks) records.push_back(all.records[rank]);
   std::vector<RunView> views;
-  if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
+  if (input_.is_here()) views = views_of(own, input_.format(), maker_, input_.index());
   if (own_memory() > 0) share_memory(views, own_memory(), 1);
   TokenOptions token = token_options(all.lengths);
   if (input_records) token.input = &*input_records;
@@ -163,7 +164,7 @@ Status Sorter::merge_near() {
 Status Sorter::merge_far() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
   std::vector<RunView> views;
-  if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
+  if (input_.is_here()) views = views_of(own, input_.format(), maker_, input_.index());
   FarSplit split(worker_, team_, input_, output_, maker_, options_.unique, own_memory());
   PIF_TRY(split.run(views));
   put_out_ = split.put_out();
@@ -188,10 +189,11 @@ Status Sorter::run() {
 Status work(tool::Worker& worker) {
   PIF_TRY_VALUE(const SortOptions options, unpack_options(worker.value()));
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
-  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(options.keys, input->format()));
+  PIF_TRY_VALUE(KeyMaker maker, KeyMaker::make(options.keys, input->format()));
   if (options.check) return check_share(worker, *input, maker, options.unique);
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
+  PIF_TRY(find_common(worker, team, *input, maker));
   return Sorter(worker, options, maker, *input, *output, std::move(team)).run();
 }
 

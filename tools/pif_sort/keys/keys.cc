@@ -30,7 +30,7 @@ void add_escaped(std::string_view text, std::string& out) {
   out += kEnd;
 }
 
-bool is_number(KeyType type) {
+bool is_binary_number(KeyType type) {
   return type == KeyType::kUnsigned || type == KeyType::kSigned || type == KeyType::kFloat;
 }
 
@@ -46,10 +46,14 @@ void order_bytes(KeyType type, std::span<char> big_endian) {
 
 }  // namespace
 
+bool is_ended(Bytes record, const Format& format) {
+  return format.kind != RecordKind::kDelimited ||
+         (!record.empty() && record.back() == static_cast<std::byte>(format.delimiter));
+}
+
 Bytes without_terminator(Bytes record, const Format& format) {
-  const bool ends = format.kind == RecordKind::kDelimited && !record.empty() &&
-                    record.back() == static_cast<std::byte>(format.delimiter);
-  return ends ? record.first(record.size() - 1) : record;
+  const bool has_one = format.kind == RecordKind::kDelimited && is_ended(record, format);
+  return has_one ? record.first(record.size() - 1) : record;
 }
 
 void add_number(std::string_view text, std::string& out) {
@@ -90,7 +94,7 @@ Status KeyMaker::add_position(const Key& key, Bytes record, std::string& out) co
   const std::size_t size = std::min<std::size_t>(key.length, record.size() - begin);
   const auto* const bytes = reinterpret_cast<const char*>(record.data()) + begin;
   const std::size_t from = out.size();
-  if (!is_number(key.type)) {
+  if (!is_binary_number(key.type)) {
     if (format_.is_fixed()) {
       out.append(bytes, size);
     } else {
@@ -186,6 +190,14 @@ std::string_view KeyMaker::field_text(const Key& key, std::string_view record) c
   return end > begin ? record.substr(begin, end - begin) : std::string_view();
 }
 
+std::string_view KeyMaker::text_of(Bytes record) const {
+  const Bytes seen = without_terminator(record, format_);
+  const std::string_view text(reinterpret_cast<const char*>(seen.data()), seen.size());
+  const Key& key = keys_.front();
+  if (key.type == KeyType::kText) return field_text(key, text);
+  return text.substr(std::min<std::size_t>(key.offset, text.size()), key.length);
+}
+
 // -------------------------------------------------------------------------------------------------------------------
 
 Status KeyMaker::make_key(Bytes record, std::string& out) const {
@@ -208,6 +220,8 @@ Result<KeyMaker> KeyMaker::make(const KeyOptions& options, const Format& format)
   maker.format_ = format;
   maker.separator_ = options.separator;
   PIF_TRY_VALUE(maker.keys_, parse_keys(options, format));
+  const KeyType first_type = maker.keys_.front().type;
+  maker.is_text_ = maker.keys_.size() == 1 && (first_type == KeyType::kText || first_type == KeyType::kBytes);
   const auto by_position = [](const Key& key) { return key.type != KeyType::kText && key.type != KeyType::kNumeric; };
   if (!format.is_fixed() || !std::all_of(maker.keys_.begin(), maker.keys_.end(), by_position)) return maker;
   std::uint64_t length = 0;

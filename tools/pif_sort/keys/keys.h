@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pif/base/format.h"
@@ -63,6 +64,18 @@ class KeyMaker {
   std::optional<std::uint32_t> fixed_length() const { return fixed_length_; }
   // If the sort key is one range of the record's bytes as they are: its place. Then no key need be made.
   std::optional<std::uint32_t> plain_offset() const { return plain_offset_; }
+  // If records compare as one stretch of their bytes does, text_of(), or the other way round with is_reversed(). A
+  // stretch that is the beginning of another one comes first.
+  bool is_text() const { return is_text_; }
+  bool is_reversed() const { return keys_.front().reverse; }
+  std::string_view text_of(Bytes record) const;
+  // What nearly all keys of this sort begin with, if they are text of variable length: their chunks (runs/element.h)
+  // begin behind that. All workers say the same.
+  const std::string& common() const { return common_; }
+  void set_common(std::string common) { common_ = std::move(common); }
+  // If the sort key is one number as sort(1) -n has it: two that have the same first 11 bytes, zeros behind shorter
+  // ones, are the same if the last of these is 0.
+  bool is_number() const { return keys_.size() == 1 && keys_.front().type == KeyType::kNumeric; }
 
  private:
   [[nodiscard]] Status add_position(const Key& key, Bytes record, std::string& out) const;
@@ -76,9 +89,12 @@ class KeyMaker {
   std::optional<char> separator_;
   std::optional<std::uint32_t> fixed_length_;
   std::optional<std::uint32_t> plain_offset_;
+  bool is_text_ = false;
+  std::string common_;
 };
 
-// The record without the terminator of its format.
+// Whether a record has its delimiter, if records of that format have one; and the record without it.
+bool is_ended(Bytes record, const Format& format);
 Bytes without_terminator(Bytes record, const Format& format);
 // The number at the start of `text` as sort(1) -n takes it (blanks, "-", digits, ".", digits; else 0), as bytes in its
 // order.

@@ -8,6 +8,9 @@
 namespace pif::sort {
 namespace {
 
+constexpr std::size_t kFewAhead = 8;        // records of each run
+constexpr std::uint32_t kMergedMax = 4096;  // until it is decided anew whether records are fetched
+
 struct Window {
   std::size_t low = 0, high = 0;
 };
@@ -61,13 +64,14 @@ Merger::Merger(std::span<const RunView> runs, std::vector<std::size_t> begin, st
       end_(std::move(end)),
       asked_(at_),
       ask_at_(runs.size(), SIZE_MAX),
-      current_(runs.size()),
-      order_(order) {
+      order_(order),
+      has_levels_(std::all_of(runs.begin(), runs.end(), [](const RunView& run) { return run.has_levels; })) {
   leaves_ = std::bit_ceil(static_cast<std::uint32_t>(std::max<std::size_t>(runs.size(), 1)));
   losers_.resize(leaves_);
+  codes_.resize(leaves_);
   for (std::uint32_t run = 0; run < runs.size(); ++run) {
     if (runs[run].window > 0) ask_at_[run] = at_[run];
-    load(run);
+    load(run, true);
   }
   winner_ = play(1);
 }
@@ -81,15 +85,72 @@ void Merger::read_ahead(std::uint32_t run) {
   ask_at_[run] = asked_[run] < end_[run] ? asked_[run] - half : SIZE_MAX;
 }
 
-void Merger::load(std::uint32_t run) {
-  if (at_[run] >= ask_at_[run]) read_ahead(run);
-  if (at_[run] < end_[run]) current_[run] = runs_[run].elements[at_[run]];
+// A record that is not in the cache costs as much as ten comparisons, and in a component that is not in order none is.
+void Merger::fetch_ahead(std::uint32_t run) {
+  if (++merged_ == kMergedMax) {
+    fetches_ = looked_at_ > kMergedMax / 16;
+    merged_ = looked_at_ = 0;
+  }
+  const RunView& view = runs_[run];
+  if (!fetches_ || !has_levels_ || !view.by_row) return;
+  const std::size_t at = at_[run];
+  if (at + 2 * kFewAhead < end_[run]) view.fetch_place(at + 2 * kFewAhead);
+  if (at + kFewAhead < end_[run]) view.fetch(at + kFewAhead);
+}
+
+// is_first: nothing of the run comes before it in this merge.
+void Merger::load(std::uint32_t run, bool is_first) {
+  const std::size_t at = at_[run];
+  if (at >= ask_at_[run]) read_ahead(run);
+  if (at == end_[run]) {
+    codes_[run] = {};
+    return;
+  }
+  const Element& element = runs_[run].elements[at];
+  const bool is_coded = level_of(element) == 0 || (has_levels_ && !is_first);
+  codes_[run] = code_of(is_coded ? element : order_.first_chunk(runs_[run], at));
 }
 
 bool Merger::before(std::uint32_t a, std::uint32_t b) {
+  const auto by_code = codes_[a] <=> codes_[b];
+  return by_code != 0 ? by_code < 0 : settle(a, b);
+}
+
+// The codes do not decide. The loser's will say how it comes behind the winner.
+bool Merger::settle(std::uint32_t a, std::uint32_t b) {
   if (is_empty(a) || is_empty(b)) return is_empty(b) && !is_empty(a);
-  const int by_prefix = compare_prefix(current_[a], current_[b]);
-  return by_prefix != 0 ? by_prefix < 0 : order_.less(runs_[a], at_[a], runs_[b], at_[b]);
+  OffsetCode loser = codes_[a];
+  int order = 0;
+  if (!has_levels_) {
+    order = order_.compare_behind_chunk(runs_[a], at_[a], runs_[b], at_[b]);
+  } else if (loser != kSameCode) {
+    order = compare_texts(a, b, loser);
+  }
+  const bool is_before = order != 0 ? order < 0 : order_.is_lower(runs_[a], at_[a], runs_[b], at_[b]);
+  codes_[is_before ? b : a] = loser;
+  return is_before;
+}
+
+// Behind the chunk that both have. loser: its code, behind the other one.
+int Merger::compare_texts(std::uint32_t a, std::uint32_t b, OffsetCode& loser) {
+  const unsigned level = loser.level();
+  const bool is_outside = order_.is_outside(loser);
+  if (!is_outside && order_.is_end(static_cast<unsigned>(loser.low) & 0xff, level)) {
+    loser = kSameCode;
+    return 0;
+  }
+  ++looked_at_;
+  const std::string_view x = order_.text_of(runs_[a].record(at_[a])), y = order_.text_of(runs_[b].record(at_[b]));
+  const std::size_t same = common_bytes(x, y, is_outside ? 0 : order_.chunk_begin(level + 1));
+  const int order = order_.compare_behind(x, y, same);
+  if (order == 0) {
+    loser = kSameCode;
+  } else if (!is_outside) {
+    const std::size_t differs = (same - order_.chunk_begin(0)) / kChunkBytes;
+    loser =
+        code_of(order_.chunk(order < 0 ? y : x, static_cast<unsigned>(std::min<std::size_t>(differs, kLevelMax)), 0));
+  }
+  return order;
 }
 
 // Who wins below `node`; the losers stay there.
@@ -103,7 +164,8 @@ std::uint32_t Merger::play(std::uint32_t node) {
 
 void Merger::advance() {
   ++at_[winner_];
-  load(winner_);
+  load(winner_, false);
+  fetch_ahead(winner_);
   for (std::uint32_t node = (winner_ + leaves_) / 2; node > 0; node /= 2) {
     if (before(losers_[node], winner_)) std::swap(losers_[node], winner_);
   }
@@ -128,12 +190,17 @@ std::optional<Pick> ShareWalk::last_before_cut() {
   return last;
 }
 
+// Whether its key is that of the record before.
+bool ShareWalk::is_again(Pick pick) {
+  if (!unique_ || !last_) return is_first_ = false;
+  if (merge_.has_levels() && !std::exchange(is_first_, false)) return merge_.is_same_key();
+  return order_.compare_keys(runs_[last_->run], last_->index, runs_[pick.run], pick.index) == 0;
+}
+
 std::optional<Pick> ShareWalk::next() {
   for (; !merge_.is_done(); merge_.advance()) {
     const Pick pick = merge_.peek();
-    const bool is_again =
-        unique_ && last_ && order_.compare_keys(runs_[last_->run], last_->index, runs_[pick.run], pick.index) == 0;
-    if (is_again) continue;
+    if (is_again(pick)) continue;
     last_ = pick;
     merge_.advance();
     return pick;

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "runs/run.h"
+#include "runs/order.h"
 
 namespace pif::sort {
 
@@ -19,8 +19,9 @@ struct Pick {
   std::uint32_t index = 0;
 };
 
-// The elements of [begin, end) of every run, in order. A loser tree: one comparison per level and element. Of runs on
-// disks, which have a window, the next half of it is read while one half is merged.
+// The elements of [begin, end) of every run, in order. A tree of losers (Knuth 5.4.1) that compares codes (element.h):
+// records are looked at where two of them are equal, and the loser's code then says where it differs. Of runs on disks,
+// which have a window, the next half of it is read while one half is merged.
 class Merger {
  public:
   // runs and order outlive it.
@@ -30,23 +31,34 @@ class Merger {
   // The next one; not if is_done().
   Pick peek() const { return {winner_, static_cast<std::uint32_t>(at_[winner_])}; }
   void advance();
+  // With levels: whether the next one has the key of the one before it in this merge.
+  bool has_levels() const { return has_levels_; }
+  bool is_same_key() const { return codes_[winner_] == kSameCode; }
 
  private:
   bool is_empty(std::uint32_t run) const { return run >= at_.size() || at_[run] == end_[run]; }
   bool before(std::uint32_t a, std::uint32_t b);
+  bool settle(std::uint32_t a, std::uint32_t b);
+  int compare_texts(std::uint32_t a, std::uint32_t b, OffsetCode& loser);
   std::uint32_t play(std::uint32_t node);
-  void load(std::uint32_t run);
+  void load(std::uint32_t run, bool is_first);
   void read_ahead(std::uint32_t run);
+  void fetch_ahead(std::uint32_t run);
 
   std::span<const RunView> runs_;
   std::vector<std::size_t> at_, end_;
   std::vector<std::size_t> asked_;   // records before it are read, or will be soon
   std::vector<std::size_t> ask_at_;  // where more of a run is to be asked for
-  std::vector<Element> current_;
+  // Of each run's next record, behind the one before in this merge, or behind whom it lost to since. All of level 0
+  // unless all runs have levels.
+  std::vector<OffsetCode> codes_;
   Order& order_;
+  bool has_levels_;
   std::uint32_t leaves_ = 1;           // a power of two
   std::vector<std::uint32_t> losers_;  // by inner node, from 1
   std::uint32_t winner_ = 0;
+  std::uint32_t merged_ = 0, looked_at_ = 0;  // records, and pairs of them for their texts, since it was last asked
+  bool fetches_ = true;                       // whether enough of them are looked at to fetch all
 };
 
 // The records at positions [begin, end) of the result, in order; with `unique` without those that have the key of the
@@ -62,6 +74,7 @@ class ShareWalk {
 
  private:
   std::optional<Pick> last_before_cut();
+  bool is_again(Pick pick);
 
   std::span<const RunView> runs_;
   bool unique_;
@@ -69,6 +82,7 @@ class ShareWalk {
   std::vector<std::size_t> cut_;  // where it begins, until merge_ has it
   std::optional<Pick> last_;
   Merger merge_;
+  bool is_first_ = true;  // the next one is the first of merge_
 };
 
 }  // namespace pif::sort

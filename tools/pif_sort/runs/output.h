@@ -68,35 +68,4 @@ class ParallelOutput {
   std::uint64_t moved_bytes_ = 0;
 };
 
-// One worker after another, LFS by LFS: for everything else. Appends to one component what is offered and belongs
-// there.
-class Appender {
- public:
-  // tail: where the component ends. output and files outlive it.
-  Appender(const tool::Output& output, LfsIndex lfs, const component::Tail& tail, component::Files& files);
-  std::uint64_t bytes() const { return offered_bytes_; }  // of records
-  // The record at that position; positions rise. One that belongs elsewhere is passed over.
-  [[nodiscard]] Status offer(std::uint64_t position, Bytes record);
-  // All records from position `first` on at once, on so many threads.
-  [[nodiscard]] Status append(std::uint64_t first, std::span<const Pick> picks, std::span<const RunView> runs,
-                              unsigned threads);
-  // All positions below `end` were offered, by whomever.
-  [[nodiscard]] Result<component::Tail> finish(std::uint64_t end);
-
- private:
-  [[nodiscard]] Status flush();
-  [[nodiscard]] Result<std::size_t> append_some(std::span<const Bytes> records, unsigned threads);
-
-  const parity::Layout& layout_;
-  LfsIndex lfs_;
-  Format format_;
-  OutputRecord record_;
-  access::RowSink sink_;
-  Row row_;             // the next one
-  std::uint64_t next_;  // the position that belongs there
-  std::uint64_t offered_bytes_ = 0;
-  std::vector<std::uint32_t> lengths_;
-  std::vector<std::byte> bytes_;
-};
-
 }  // namespace pif::sort

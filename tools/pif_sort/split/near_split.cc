@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "pif/tool/message.h"
-#include "runs/kept_share.h"
 #include "runs/output.h"
 #include "runs/share_merge.h"
 #include "runs/tails.h"
@@ -32,8 +32,8 @@ NearSplit::NearSplit(tool::Worker& worker, tool::Team& team, tool::Input& input,
 Status NearSplit::run(Runs own) {
   PIF_TRY(share_runs(std::move(own)));
   PIF_TRY_VALUE(files_, team_.share_output(output_));
-  const bool in_turn = !output_.format().is_fixed() || !output_.layout().is_even() || unique_;
-  PIF_TRY(in_turn ? put_out_in_turn() : put_out_parallel());
+  const bool knows_rows = output_.format().is_fixed() && output_.layout().is_even() && !unique_;
+  PIF_TRY(knows_rows ? put_out_rows() : put_out_stretches());
   files_.clear();  // the LFS seals only what nobody may write to any more
   return team_.barrier();
 }
@@ -49,6 +49,8 @@ Status NearSplit::share_area(const Area& own, Area Runs::*area) {
 Status NearSplit::share_counts(const Runs& own) {
   message::SharedRuns shared;
   shared.set_by_row(own.by_row);
+  shared.set_has_zeros(own.traits.has_zeros);
+  shared.set_is_ended(own.traits.is_ended);
   for (const std::uint64_t count : own.counts) shared.add_counts(count);
   for (const std::uint32_t core : worker_.cores()) shared.add_cores(core);
   PIF_TRY_VALUE(const auto all, team_.all_gather(shared.SerializeAsString()));
@@ -57,6 +59,8 @@ Status NearSplit::share_counts(const Runs& own) {
   for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
     PIF_TRY_VALUE(const auto each, tool::parse_message<message::SharedRuns>(all[rank], rank));
     runs_[rank].by_row = each.by_row();
+    runs_[rank].traits.has_zeros = each.has_zeros();
+    runs_[rank].traits.is_ended = each.is_ended();
     runs_[rank].counts.assign(each.counts().begin(), each.counts().end());
     if (!holds_together(runs_[rank], input_.format(), records[rank]))
       return tool::sent_nonsense(
@@ -81,7 +85,7 @@ Status NearSplit::share_runs(Runs own) {
   }
   PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
   for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs) {
-    for (const RunView& view : views_of(runs_[ranks[lfs]], input_.format(), lfs)) {
+    for (const RunView& view : views_of(runs_[ranks[lfs]], input_.format(), maker_, lfs)) {
       views_.push_back(view);
       records_ += view.elements.size();
     }
@@ -112,7 +116,7 @@ Status NearSplit::take_tails(const std::string& own) {
   return {};
 }
 
-Status NearSplit::put_out_parallel() {
+Status NearSplit::put_out_rows() {
   const std::uint64_t alignment = ParallelOutput::alignment(output_.format(), output_.layout());
   const Range share{share_begin(worker_.rank(), alignment), share_begin(worker_.rank() + 1, alignment)};
   put_out_ = {share.end - share.begin, (share.end - share.begin) * output_.format().record_length};
@@ -132,15 +136,6 @@ Status NearSplit::put_out_parallel() {
   return take_tails(tails);
 }
 
-// f(pick) for all of this worker's share in order, without those that a -u drops.
-template <typename F>
-Status NearSplit::for_each_pick(const F& f) {
-  ShareWalk walk(maker_, input_.layout(), views_, share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1),
-                 unique_);
-  while (const auto pick = walk.next()) PIF_TRY(f(*pick));
-  return {};
-}
-
 // Where this worker's share begins when each has `count` records of its own.
 Result<Range> NearSplit::count_share(std::uint64_t count) {
   PIF_TRY_VALUE(const auto counts, team_.all_gather_numbers({count}));
@@ -156,52 +151,61 @@ Result<Range> NearSplit::count_share(std::uint64_t count) {
   return share;
 }
 
-// While one worker appends to one component, the next one may append to the component before it. Where memory is short,
-// the share is merged again for each component rather than kept.
-Status NearSplit::put_out_in_turn() {
-  if (memory_ == 0) {
-    const Range all{share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1)};
-    PIF_TRY_VALUE(kept_, find_share(worker_, maker_, input_.layout(), views_, all, unique_));
-    put_out_.records = kept_.size();
-  } else {
-    PIF_TRY(for_each_pick([&](Pick) -> Status {
-      ++put_out_.records;
-      return {};
-    }));
+// Where this worker's stretch of each component begins, when each worker has so many bytes for them.
+Result<std::vector<std::uint64_t>> NearSplit::bytes_before(const std::vector<std::uint64_t>& own) {
+  PIF_TRY_VALUE(const auto all, team_.all_gather_numbers(own));
+  const std::uint64_t most = input_.file_length().bytes + 1;  // a line that lacked its end has it now
+  std::vector<std::uint64_t> before(own.size());
+  std::uint64_t sum = 0;
+  for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
+    for (std::size_t lfs = 0; lfs < own.size(); ++lfs) {
+      if (all[rank][lfs] > most - sum)
+        return tool::sent_nonsense(rank, fmt::format("{} bytes for LFS {}", all[rank][lfs], lfs));
+      sum += all[rank][lfs];
+      if (rank < worker_.rank()) before[lfs] += all[rank][lfs];
+    }
   }
-  PIF_TRY_VALUE(const Range share, count_share(put_out_.records));
-  std::vector<component::Tail> tails;
-  for (LfsIndex lfs = 0; lfs < files_.size(); ++lfs) {
-    component::Tail& tail = tails.emplace_back();
-    PIF_TRY(team_.in_turn([&](std::string& state) -> Status {
-      if (files_[lfs].data) return append_share(lfs, share, state, tail);
-      return {};
-    }));
-  }
-  return take_tails(pack_tails(tails));
+  return before;
 }
 
-// state: the component's end, as the worker before this one has left it; empty for the first one.
-Status NearSplit::append_share(LfsIndex lfs, Range share, std::string& state, component::Tail& tail) {
+Status NearSplit::put_out_stretches() {
+  const Range positions{share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1)};
+  Stretches out(worker_, output_, files_, {maker_, input_.layout(), views_, unique_, memory_ == 0}, positions);
+  PIF_TRY_VALUE(const std::uint64_t records, out.count());
+  PIF_TRY_VALUE(const Range share, count_share(records));
+  PIF_TRY_VALUE(const auto bytes, out.measure(share.begin));
+  PIF_TRY_VALUE(const auto before, bytes_before(bytes));
+  put_out_ = {records, std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0})};
+  worker_.count_sent(put_out_.bytes - (output_.is_here() ? bytes[output_.index()] : 0));
+  std::uint64_t done = 0;
+  PIF_TRY(out.write(before, [&](std::uint64_t written) {
+    done += written;
+    worker_.progress(input_.bytes() + std::min(done, input_.bytes()), 2 * input_.bytes());
+  }));
+  std::string tails;
+  PIF_TRY(team_.in_turn([&](std::string& state) { return finish_stretches(out, state, tails); }));
+  return take_tails(tails);
+}
+
+// state: how the components go on, as the worker before this one has left them. tails: how they end, if this is the
+// last one.
+Status NearSplit::finish_stretches(Stretches& out, std::string& state, std::string& tails) {
+  std::vector<component::Seam> seams(files_.size());
   if (worker_.rank() > 0) {
-    PIF_TRY_VALUE(const auto before, unpack_tails(state, worker_.rank() - 1, 1));
-    if (before[0].rows != output_.layout().rows(lfs, share.begin))
-      return tool::sent_nonsense(
-          worker_.rank() - 1, fmt::format("{} rows of LFS {}, where {} come before this worker's", before[0].rows, lfs,
-                                          output_.layout().rows(lfs, share.begin)));
-    tail = before[0];
+    PIF_TRY_VALUE(seams, unpack_seams(state, worker_.rank() - 1, files_.size()));
+    for (const component::Seam& seam : seams)
+      if (auto fits = component::check_seam(output_.shape(), seam); !fits)
+        return tool::sent_wrong(worker_.rank() - 1, fits.error());
   }
-  Appender appender(output_, lfs, tail, files_[lfs]);
-  std::uint64_t position = share.begin;
-  if (memory_ == 0) {
-    PIF_TRY(appender.append(share.begin, kept_, views_, worker_.threads()));
-  } else {
-    PIF_TRY(for_each_pick([&](Pick pick) { return appender.offer(position++, views_[pick.run].record(pick.index)); }));
+  PIF_TRY(out.finish(seams));
+  state = pack_seams(seams);
+  if (worker_.rank() + 1 < worker_.width()) return {};
+  std::vector<component::Tail> ends(files_.size());
+  for (std::size_t lfs = 0; lfs < files_.size(); ++lfs) {
+    if (!files_[lfs].data) continue;
+    PIF_TRY_VALUE(ends[lfs], component::end_at(output_.shape(), files_[lfs], seams[lfs]));
   }
-  put_out_.bytes += appender.bytes();
-  if (!output_.is_here() || lfs != output_.index()) worker_.count_sent(appender.bytes());
-  PIF_TRY_VALUE(tail, appender.finish(share.end));
-  state = pack_tails({&tail, 1});
+  tails = pack_tails(ends);
   return {};
 }
 

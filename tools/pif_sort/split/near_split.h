@@ -1,6 +1,5 @@
 // The split merge between workers on one machine: all see everybody's runs, each merges its own part of the result, and
-// writes it to the components of all LFSs. Where it is known which row each record becomes, all write at once; else,
-// and with unique, one worker after another appends to each component.
+// writes it to the components of all LFSs, all at once.
 #pragma once
 
 #include <span>
@@ -10,6 +9,7 @@
 #include "pif/tool/team.h"
 #include "runs/merge.h"
 #include "runs/run.h"
+#include "runs/stretches.h"
 
 namespace pif::sort {
 
@@ -33,12 +33,11 @@ class NearSplit {
   [[nodiscard]] Status share_counts(const Runs& own);
   bool merges() const { return mergers_before_[worker_.rank()] != mergers_before_[worker_.rank() + 1]; }
   std::uint64_t share_begin(std::uint32_t rank, std::uint64_t alignment) const;
-  [[nodiscard]] Status put_out_parallel();
-  [[nodiscard]] Status put_out_in_turn();
-  template <typename F>
-  [[nodiscard]] Status for_each_pick(const F& f);
+  [[nodiscard]] Status put_out_rows();
+  [[nodiscard]] Status put_out_stretches();
   [[nodiscard]] Result<Range> count_share(std::uint64_t count);
-  [[nodiscard]] Status append_share(LfsIndex lfs, Range share, std::string& state, component::Tail& tail);
+  [[nodiscard]] Result<std::vector<std::uint64_t>> bytes_before(const std::vector<std::uint64_t>& own);
+  [[nodiscard]] Status finish_stretches(Stretches& out, std::string& state, std::string& tails);
   [[nodiscard]] Status take_tails(const std::string& own);
 
   tool::Worker& worker_;
@@ -53,7 +52,6 @@ class NearSplit {
   std::vector<component::Files> files_;
   std::uint64_t records_ = 0;
   std::vector<std::uint32_t> mergers_before_;  // as the function says
-  std::vector<Pick> kept_;                     // this worker's share, where there is memory for it
   FileLength put_out_;
 };
 

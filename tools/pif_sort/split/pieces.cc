@@ -88,9 +88,8 @@ Status PieceMerger::open(const PieceBatch& from, Batch& batch) {
     const Word row = (*rows)[i], length = format_.is_fixed() ? format_.record_length : (*lengths)[i];
     if (records.size() - at < length) return nonsense();
     const Bytes record = records.subspan(at, length);
-    if (maker_.plain_offset()) {
-      const auto* const key = reinterpret_cast<const char*>(record.data()) + *maker_.plain_offset();
-      batch.elements.push_back(element_of({key, std::min<std::size_t>(*maker_.fixed_length(), kPrefixBytes)}, row));
+    if (maker_.is_text()) {
+      batch.elements.push_back(order_.chunk(maker_.text_of(record), 0, row));
     } else {
       PIF_TRY(maker_.make_key(record, key_));
       batch.elements.push_back(element_of(key_, row));

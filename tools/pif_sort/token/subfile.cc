@@ -126,9 +126,9 @@ Status OwnPart::gather_keys(std::vector<std::byte>& into) const {
   std::string key;
   for (const Pick pick : picks_) {
     const RunView& run = runs_[pick.run];
-    if (length <= kPrefixBytes) {
-      const auto prefix = prefix_of(run.elements[pick.index]);
-      std::memcpy(to, prefix.data(), length);
+    if (length <= kChunkBytes) {
+      const auto chunk = chunk_of(run.elements[pick.index]);
+      std::memcpy(to, chunk.data(), length);
     } else {
       PIF_TRY(keys_.make_key(run.record(pick.index), key));
       std::memcpy(to, key.data(), length);

@@ -14,6 +14,7 @@
 #include "pif/base/placement.h"
 #include "runs/merge.h"
 #include "runs/output.h"
+#include "runs/run.h"
 
 namespace pif::sort {
 

@@ -1,6 +1,7 @@
 // The one way by which rows get into a component of a file being made: for client, bulk transfers, tools and whoever
 // rebuilds. It writes through descriptors, or gathers rows and sends them by message: to their LFS, or, where
-// that is absent in the view, to those that keep their parity. Nobody else has a component::Writer on such a component.
+// that is absent in the view, to those that keep their parity. Nobody else has a component::Writer on such a component;
+// a sort writes stretches (component/stretch.h).
 //
 // Life: rows are written, in any order (fixed) or one after another (variable); finish() says how the component ends;
 // after that nothing more can be written, and the file can be sealed (sealing.h). Thread-safety: none; but write_rows()

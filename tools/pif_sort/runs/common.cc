@@ -1,0 +1,65 @@
+#include "runs/common.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "pif/tool/message.h"
+#include "runs/run.h"
+#include "sort.pb.h"
+
+namespace pif::sort {
+namespace {
+
+constexpr std::uint64_t kSamples = 64;
+constexpr std::size_t kSampleBytes = 16u << 10;  // of a longer record not all is looked at
+constexpr std::size_t kCommonMax = 64;
+
+void cut_to_common(std::optional<std::string>& common, std::string_view text) {
+  if (!common) {
+    common = text.substr(0, kCommonMax);
+  } else {
+    common->resize(common_bytes(*common, text, 0));
+  }
+}
+
+// Nothing: there are no records.
+Result<std::optional<std::string>> common_here(const tool::Input& input, const KeyMaker& maker) {
+  std::optional<std::string> common;
+  const std::uint64_t rows = input.is_here() ? input.rows() : 0, count = std::min(rows, kSamples);
+  std::vector<std::byte> record;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::array<std::uint64_t, 2> ends{};
+    PIF_TRY(input.reader().read_ends(i * rows / count, 1, ends));
+    record.resize(std::min<std::uint64_t>(ends[1] - ends[0], kSampleBytes));
+    PIF_TRY(input.reader().read_bytes(ends[0], record));
+    cut_to_common(common, maker.text_of(record));
+  }
+  return common;
+}
+
+}  // namespace
+
+Status find_common(const tool::Worker& worker, tool::Team& team, const tool::Input& input, KeyMaker& maker) {
+  if (!maker.is_text() || maker.fixed_length()) return {};
+  PIF_TRY_VALUE(const auto own, common_here(input, maker));
+  message::Common told;
+  told.set_has_records(own.has_value());
+  told.set_text(own.value_or(std::string()));
+  PIF_TRY_VALUE(const auto all, team.all_gather(told.SerializeAsString()));
+  PIF_TRY_VALUE(const auto records, records_by_rank(worker, input));
+  std::optional<std::string> common;
+  for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
+    PIF_TRY_VALUE(const auto each, tool::parse_message<message::Common>(all[rank], rank));
+    if (each.has_records() != (records[rank] > 0) || each.text().size() > kCommonMax)
+      return tool::sent_nonsense(
+          rank, fmt::format("{} bytes in common in its {} records", each.text().size(), records[rank]));
+    if (each.has_records()) cut_to_common(common, each.text());
+  }
+  maker.set_common(common.value_or(std::string()));
+  return {};
+}
+
+}  // namespace pif::sort

@@ -1,0 +1,16 @@
+// What the keys of a sort begin with: lines of a log have the same year, names the same word in front. Chunks begin
+// behind it (element.h), and so the first one decides more often.
+#pragma once
+
+#include "keys/keys.h"
+#include "pif/tool/team.h"
+#include "pif/tool/worker.h"
+
+namespace pif::sort {
+
+// Looks at some records of the input, and tells the maker what all of these begin with (KeyMaker::set_common), for keys
+// that are text of variable length. Called by all workers. Errors: of the team; of reading.
+[[nodiscard]] Status find_common(const tool::Worker& worker, tool::Team& team, const tool::Input& input,
+                                 KeyMaker& maker);
+
+}  // namespace pif::sort

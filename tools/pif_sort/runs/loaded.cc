@@ -1,0 +1,280 @@
+#include "runs/loaded.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include <hwy/contrib/sort/vqsort.h>
+#include <sys/mman.h>
+
+#include "pif/base/assert.h"
+#include "pif/tool/parts.h"
+#include "runs/level_sort.h"
+
+namespace pif::sort {
+namespace {
+
+constexpr std::uint64_t kReadBytes = 1u << 20;   // at once: what is read is still in the cache when its keys are made
+constexpr std::uint64_t kGroupBytes = 1u << 20;  // of records with one chunk that are copied to be put in order
+constexpr std::uint64_t kPartRows = 1024;        // a part of fewer is not worth a thread
+
+}  // namespace
+
+PrivateMemory::PrivateMemory(std::size_t bytes) : bytes_(bytes) {
+  void* const at =
+      ::mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) throw std::bad_alloc();
+  data_ = static_cast<std::byte*>(at);
+  (void)::madvise(at, bytes, MADV_HUGEPAGE);
+}
+
+PrivateMemory::~PrivateMemory() { ::munmap(data_, std::max<std::size_t>(bytes_, 1)); }
+
+void Traits::add(const Traits& others) {
+  lengths.add(others.lengths);
+  has_zeros = has_zeros || others.has_zeros;
+  is_ended = is_ended && others.is_ended;
+}
+
+Loaded::Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements,
+               const tool::Scratch* in_place)
+    : input_(input),
+      maker_(maker),
+      order_(maker, input.layout()),
+      rows_(rows),
+      elements_(elements),
+      in_place_(in_place) {
+  if (in_place != nullptr) base_ = in_place->bytes().data() + rows.begin * input.format().record_length;
+  if (maker.fixed_length())
+    traits_.lengths.add(std::max(input.format().record_length + kNumberBytes, maker.full_key_bytes({})),
+                        elements.size());
+}
+
+// The key is text as it is in the record.
+void Loaded::add_text(std::uint32_t row) {
+  const std::string_view text = maker_.text_of(record(row));
+  elements_[made_++] = order_.chunk(text, 0, row);
+  if (maker_.fixed_length()) return;
+  traits_.has_zeros = traits_.has_zeros || (!text.empty() && std::memchr(text.data(), 0, text.size()) != nullptr);
+  traits_.lengths.add(std::max<std::uint64_t>(record(row).size() + kNumberBytes, maker_.full_key_bytes(text)));
+}
+
+Status Loaded::add(Row row) {
+  const auto number = static_cast<std::uint32_t>(row);
+  const Bytes bytes = record(number);
+  if (!input_.format().is_fixed()) traits_.is_ended = traits_.is_ended && is_ended(bytes, input_.format());
+  if (maker_.is_text()) {
+    add_text(number);
+    return {};
+  }
+  PIF_TRY(maker_.make_key(bytes, key_));
+  if (!maker_.fixed_length())
+    traits_.lengths.add(std::max<std::uint64_t>(bytes.size() + kNumberBytes, maker_.full_key_bytes(key_)));
+  elements_[made_++] = element_of(key_, number);
+  return {};
+}
+
+// For all rows, or for what is read at once.
+void Loaded::make_room(std::uint64_t bytes) {
+  if (in_place_ != nullptr) return;
+  records_.emplace(bytes);
+  base_ = records_->bytes().data();
+}
+
+Status Loaded::read_fixed(const Advance& advance) {
+  const std::uint64_t length = input_.format().record_length;
+  const std::uint64_t chunk = component::chunk_bytes_for(input_.format());
+  const std::uint64_t step = std::max<std::uint64_t>(1, kReadBytes / chunk) * (chunk / length);
+  make_room(rows_.size() * length);
+  for (Row first = rows_.begin; first < rows_.end; first += step) {
+    const std::uint64_t count = std::min(step, rows_.end - first);
+    if (in_place_ != nullptr) {
+      PIF_TRY(input_.check(first * length, count * length, *in_place_));
+    } else {
+      PIF_TRY(
+          input_.reader().read_rows(first, count, {records_->bytes().data() + (first - rows_.begin) * length, length}));
+    }
+    for (Row row = first; row < first + count; ++row) PIF_TRY(add(row));
+    advance(count * length);
+  }
+  return {};
+}
+
+Status Loaded::read_variable(const Advance& advance) {
+  ends_.resize(rows_.size() + 1);
+  PIF_TRY(input_.reader().read_ends(rows_.begin, rows_.size(), ends_));
+  make_room(ends_.back() - ends_[0]);
+  if (in_place_ != nullptr) base_ += ends_[0];
+  for (std::uint64_t first = 0; first < rows_.size();) {
+    std::uint64_t end = first + 1;
+    while (end < rows_.size() && ends_[end + 1] - ends_[first] <= kReadBytes) ++end;
+    const std::uint64_t bytes = ends_[end] - ends_[first];
+    if (in_place_ != nullptr) {
+      PIF_TRY(input_.check(ends_[first], bytes, *in_place_));
+    } else if (bytes > 0) {
+      PIF_TRY(input_.reader().read_bytes(ends_[first], records_->bytes().subspan(ends_[first] - ends_[0], bytes)));
+    }
+    for (std::uint64_t i = first; i < end; ++i) PIF_TRY(add(rows_.begin + i));
+    advance(bytes);
+    first = end;
+  }
+  return {};
+}
+
+Status Loaded::read(const Advance& advance) {
+  PIF_TRY(input_.format().is_fixed() ? read_fixed(advance) : read_variable(advance));
+  PIF_ASSERT(made_ == elements_.size(), made_, elements_.size());
+  return {};
+}
+
+// Elements of equal chunks, by row. Each key is made once; not even that where all records are the same.
+void Loaded::sort_by_keys(std::span<Element> group) {
+  const auto same = [](Bytes a, Bytes b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+  };
+  const Bytes first = record(row_of(group[0]));
+  if (std::all_of(group.begin() + 1, group.end(), [&](const Element& e) { return same(first, record(row_of(e))); }))
+    return;
+  std::vector<std::pair<std::string, Element>> keyed(group.size());
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    (void)maker_.make_key(record(row_of(group[i])), keyed[i].first);  // it was made before, so it can be made
+    keyed[i].second = group[i];
+  }
+  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
+    const int by_key = a.first.compare(b.first);
+    return by_key != 0 ? by_key < 0 : row_of(a.second) < row_of(b.second);
+  });
+  for (std::size_t i = 0; i < group.size(); ++i) group[i] = keyed[i].second;
+}
+
+// Equal chunks are together now, by row; where keys go on behind them, the rest decides.
+void Loaded::sort_behind_chunk() {
+  for (std::size_t begin = 0; begin < elements_.size();) {
+    std::size_t end = begin + 1;
+    while (end < elements_.size() && is_same_chunk(elements_[begin], elements_[end])) ++end;
+    if (end - begin > 1 && !order_.decides(elements_[begin])) sort_by_keys(elements_.subspan(begin, end - begin));
+    begin = end;
+  }
+}
+
+void Loaded::sort(Ties ties) {
+  const bool has_levels = wants_levels(maker_) && !traits_.has_zeros;
+  if (has_levels && ties == Ties::kNow) return LevelSort(order_, *this).sort(elements_);
+  hwy::Sorter()(elements_.data(), elements_.size(), hwy::SortAscending());
+  if (has_levels) return;
+  if (!order_.chunk_is_all()) sort_behind_chunk();
+}
+
+namespace {
+
+// Records where put_in_order() has put them: elements have their places there instead of rows.
+struct PlacedTexts {
+  const KeyMaker& maker;
+  const std::byte* records;
+  const std::uint64_t* ends;
+
+  std::string_view text(std::uint32_t place) const {
+    return maker.text_of({records + ends[place], ends[place + 1] - ends[place]});
+  }
+  void fetch_place(std::uint32_t place) const { __builtin_prefetch(ends + place); }
+  void fetch(std::uint32_t place) const { __builtin_prefetch(records + ends[place]); }
+};
+
+}  // namespace
+
+void Loaded::settle(std::byte* records, std::uint64_t* ends) {
+  if (!wants_levels(maker_) || traits_.has_zeros) return;
+  const PlacedTexts texts{maker_, records, ends};
+  LevelSort sort(order_, texts);
+  for (std::uint32_t begin = 0, end = 0; begin < elements_.size(); begin = end) {
+    for (end = begin + 1; end < elements_.size() && is_same_chunk(elements_[begin], elements_[end]);) ++end;
+    if (end - begin == 1) continue;
+    rows_of_group_.clear();
+    for (std::uint32_t i = begin; i < end; ++i) {
+      rows_of_group_.push_back(row_of(elements_[i]));
+      elements_[i] = with_row(elements_[i], i);
+    }
+    sort.settle(elements_.subspan(begin, end - begin), 0);
+    put_again({begin, end}, records, ends);
+  }
+}
+
+// Records of these places into the order that their elements have now. Many are copied from where they were read, for
+// they would take as much memory again.
+void Loaded::put_again(Range group, std::byte* records, std::uint64_t* ends) {
+  ends_of_group_.assign(ends + group.begin, ends + group.end + 1);
+  const std::uint64_t first = ends_of_group_.front(), bytes = ends_of_group_.back() - first;
+  const bool from_here = bytes <= kGroupBytes;
+  if (from_here) group_.assign(records + first, records + first + bytes);
+  std::uint64_t end = first;
+  for (std::uint64_t i = group.begin; i < group.end; ++i) {
+    const std::size_t was = row_of(elements_[i]) - group.begin;
+    elements_[i] = with_row(elements_[i], rows_of_group_[was]);
+    const std::uint64_t size = ends_of_group_[was + 1] - ends_of_group_[was];
+    const std::byte* const from =
+        from_here ? group_.data() + (ends_of_group_[was] - first) : record(rows_of_group_[was]).data();
+    if (size > 0) std::memcpy(records + end, from, size);
+    ends[i + 1] = end += size;
+  }
+}
+
+LoadedParts::LoadedParts(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Range rows,
+                         std::span<Element> elements, const tool::Scratch* in_place)
+    : worker_(worker), input_(input), first_(rows.begin) {
+  const Format& format = input.format();
+  const std::uint64_t unit =
+      format.is_fixed() ? std::max<std::uint64_t>(component::chunk_bytes_for(format) / format.record_length, 1) : 1;
+  const tool::Parts parts(rows, {.most = worker.threads(), .least = kPartRows, .unit = unit});  // whole chunks
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto its = elements.subspan(parts[i].begin - rows.begin, parts[i].size());
+    parts_.push_back(std::make_unique<Loaded>(input, maker, parts[i], its, in_place));
+  }
+}
+
+Status LoadedParts::load(Ties ties) {
+  const std::uint64_t before = input_.bytes_read();
+  std::atomic<std::uint64_t> read = 0;
+  const Status loaded = worker_.run_tasks(parts_.size(), [&](std::size_t i) -> Status {
+    PIF_TRY(parts_[i]->read([&](std::uint64_t bytes) {
+      read += bytes;
+      if (i == 0) worker_.progress(before + read, 2 * input_.bytes());  // that part is on the worker's own thread
+    }));
+    parts_[i]->sort(ties);
+    return {};
+  });
+  input_.count_read(read);
+  return loaded;
+}
+
+Status LoadedParts::settle(std::byte* records, std::uint64_t* ends) {
+  std::vector<std::pair<std::byte*, std::uint64_t*>> begins;
+  for (const auto& part : parts_) {
+    begins.emplace_back(records, ends);
+    records += part->bytes();
+    ends += part->elements().size() + 1;
+  }
+  return worker_.run_tasks(parts_.size(), [&](std::size_t i) -> Status {
+    parts_[i]->settle(begins[i].first, begins[i].second);
+    return {};
+  });
+}
+
+void LoadedParts::describe(std::vector<std::uint64_t>& counts, Traits& traits) const {
+  for (const auto& part : parts_) {
+    counts.push_back(part->elements().size());
+    traits.add(part->traits());
+  }
+}
+
+std::uint64_t LoadedParts::bytes() const {
+  std::uint64_t all = 0;
+  for (const auto& part : parts_) all += part->bytes();
+  return all;
+}
+
+void LoadedParts::copy_ends(std::span<std::uint64_t> ends) const {
+  for (const auto& part : parts_)
+    std::memcpy(ends.data() + (part->rows().begin - first_), part->ends().data(), part->ends().size_bytes());
+}
+
+}  // namespace pif::sort

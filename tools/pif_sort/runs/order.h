@@ -1,0 +1,71 @@
+// The order of all records, whatever run they are in.
+#pragma once
+
+#include <string>
+
+#include "keys/keys.h"
+#include "pif/parity/layout.h"
+#include "runs/run_view.h"
+
+namespace pif::sort {
+
+// Bytes that two texts have in common in front; `from` are known to be.
+std::size_t common_bytes(std::string_view a, std::string_view b, std::size_t from);
+
+// Whether elements of runs have levels, where no key has a byte 0: keys are text, and may be longer than a chunk.
+bool wants_levels(const KeyMaker& maker);
+
+// By sort key, ties by record number. Not thread-safe: it has memory for two keys.
+class Order {
+ public:
+  // Both outlive it.
+  Order(const KeyMaker& maker, const parity::Layout& layout);
+
+  // Whether the first chunk is all that a key has.
+  bool chunk_is_all() const { return chunk_is_all_; }
+  // Whether those with this first chunk have one key.
+  bool decides(const Element& chunk) const { return chunk_is_all_ || (maker_->is_number() && last_byte(chunk) == 0); }
+  // Keys alone: negative, 0 or positive.
+  int compare_keys(Bytes a, Bytes b);
+  int compare_keys(const RunView& a, std::size_t i, const RunView& b, std::size_t j);
+  // The same where the first chunks are known to be equal.
+  int compare_behind_chunk(const RunView& a, std::size_t i, const RunView& b, std::size_t j);
+  bool less(const RunView& a, std::size_t i, const RunView& b, std::size_t j);
+
+  // Whether record i of run a has the lower number in the input.
+  bool is_lower(const RunView& a, std::size_t i, const RunView& b, std::size_t j) const {
+    const std::uint32_t x = row_of(a.elements[i]), y = row_of(b.elements[j]);
+    if (layout_->is_even() || a.lfs == b.lfs) return x != y ? x < y : a.lfs < b.lfs;
+    return number(a, i) < number(b, j);
+  }
+  // Of record i of the run, in the input.
+  RecordNumber number(const RunView& run, std::size_t i) const;
+  // Its element with the first chunk of all.
+  Element first_chunk(const RunView& run, std::size_t i);
+
+  // Where a chunk begins in a text that begins as nearly all do (KeyMaker::common).
+  std::size_t chunk_begin(std::size_t level) const { return maker_->common().size() + level * kChunkBytes; }
+  // Whether texts with this first chunk may begin in another way, and so differ anywhere: it only says that they come
+  // before all that begin as nearly all do, or behind them.
+  bool is_outside(const OffsetCode& code) const {
+    return !maker_->common().empty() && (code == kLowestCode || code == kHighestCode);
+  }
+  // With levels: chunk `level` of the record's key, for that row.
+  Element chunk(std::string_view text, unsigned level, std::uint32_t row) const;
+  // Whether a key has no more behind its chunk `level`, which ends with this byte.
+  bool is_end(unsigned last_byte, unsigned level) const {
+    if (maker_->fixed_length()) return (level + 1) * kChunkBytes >= *maker_->fixed_length();
+    return last_byte == (maker_->is_reversed() ? 0xffU : 0U);
+  }
+  std::string_view text_of(Bytes record) const { return maker_->text_of(record); }
+  // Texts that agree in `same` bytes and no more: negative, 0 or positive.
+  int compare_behind(std::string_view a, std::string_view b, std::size_t same) const;
+
+ private:
+  const KeyMaker* maker_;
+  const parity::Layout* layout_;
+  bool chunk_is_all_;
+  std::string first_, second_;
+};
+
+}  // namespace pif::sort

@@ -1,0 +1,72 @@
+#include "runs/share_reader.h"
+
+#include <algorithm>
+
+namespace pif::sort {
+namespace {
+
+constexpr std::size_t kRecordsAtOnce = 16384;
+constexpr std::size_t kBytesAtOnce = 4u << 20;  // one record at least
+
+}  // namespace
+
+ShareReader::ShareReader(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs,
+                         Range share, bool unique, bool keep)
+    : maker_(maker), layout_(layout), runs_(runs), share_(share), unique_(unique), keep_(keep) {
+  if (!unique) count_ = share.size();
+}
+
+std::uint64_t ShareReader::count() {
+  if (keep_ && records_.empty()) {
+    find_all();
+    count_ = records_.size();
+  }
+  if (!count_) {
+    rewind();
+    for (count_ = 0; !find_some().empty();) *count_ += records_.size();
+  }
+  return *count_;
+}
+
+void ShareReader::rewind() {
+  next_ = 0;
+  if (!keep_) walk_.emplace(maker_, layout_, runs_, share_.begin, share_.end, unique_);
+}
+
+void ShareReader::find_all() {
+  std::vector<Bytes> all;
+  all.reserve(share_.size());
+  walk_.emplace(maker_, layout_, runs_, share_.begin, share_.end, unique_);
+  while (!find_some().empty()) all.insert(all.end(), records_.begin(), records_.end());
+  walk_.reset();
+  records_ = std::move(all);
+}
+
+// Where a record lies is looked up when its place in the lists of ends has been fetched.
+std::span<const Bytes> ShareReader::find_some() {
+  picks_.clear();
+  records_.clear();
+  std::size_t bytes = 0;
+  const auto look_up = [&](Pick pick) {
+    records_.push_back(runs_[pick.run].record(pick.index));
+    bytes += records_.back().size();
+  };
+  while (picks_.size() < kRecordsAtOnce && bytes < kBytesAtOnce) {
+    const auto pick = walk_->next();
+    if (!pick) break;
+    runs_[pick->run].fetch_place(pick->index);
+    picks_.push_back(*pick);
+    if (picks_.size() > kAhead) look_up(picks_[picks_.size() - 1 - kAhead]);
+  }
+  for (std::size_t i = records_.size(); i < picks_.size(); ++i) look_up(picks_[i]);
+  return records_;
+}
+
+std::span<const Bytes> ShareReader::next() {
+  if (!keep_) return find_some();
+  const auto some = std::span(records_).subspan(next_, std::min(kRecordsAtOnce, records_.size() - next_));
+  next_ += some.size();
+  return some;
+}
+
+}  // namespace pif::sort

@@ -1,0 +1,42 @@
+// The records of a share of the result, in order, as often as they are needed: found once and kept, or merged again
+// each time where there is no memory for that.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runs/merge.h"
+
+namespace pif::sort {
+
+class ShareReader {
+ public:
+  // share, unique: as ShareWalk; everything outlives it. keep: in memory, each in as much as a Bytes takes.
+  ShareReader(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs, Range share,
+              bool unique, bool keep);
+
+  // How many there are. The first call merges them if they are kept, or some may be left out.
+  std::uint64_t count();
+  // From the first one on.
+  void rewind();
+  // The next ones; none at the end. Valid until the next call.
+  std::span<const Bytes> next();
+
+ private:
+  void find_all();
+  std::span<const Bytes> find_some();
+
+  const KeyMaker& maker_;
+  const parity::Layout& layout_;
+  std::span<const RunView> runs_;
+  Range share_;
+  bool unique_, keep_;
+  std::optional<std::uint64_t> count_;
+  std::optional<ShareWalk> walk_;
+  std::vector<Pick> picks_;
+  std::vector<Bytes> records_;  // all, or the last ones
+  std::size_t next_ = 0;        // of all
+};
+
+}  // namespace pif::sort
