@@ -18,7 +18,7 @@ using namespace pif::sort;
 using fuzz::must;
 
 constexpr std::uint32_t kLengthMax = 64;  // of fixed records: longer ones are no different
-enum Flags : unsigned { kSeparator = 1, kNumericAll = 2, kReverseAll = 4, kBlanksAll = 8 };
+enum Flags : unsigned { kSeparator = 1, kNumericAll = 2, kReverseAll = 4, kBlanksAll = 8, kOthersAll = 16 };
 
 Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 int sign(int value) { return (value > 0) - (value < 0); }
@@ -30,6 +30,18 @@ Format format_of(fuzz::Input& in) {
   return kind == 1 ? Format::variable() : Format::delimited(value);
 }
 
+// The ways to compare texts that are in a byte of their own.
+void set_others(unsigned ways, KeyOptions& options) {
+  options.general_numeric = (ways & 1) != 0;
+  options.human_numeric = (ways & 2) != 0;
+  options.month = (ways & 4) != 0;
+  options.version = (ways & 8) != 0;
+  options.only_dictionary = (ways & 16) != 0;
+  options.only_printing = (ways & 32) != 0;
+  options.fold = (ways & 64) != 0;
+  options.null_ended = (ways & 128) != 0;
+}
+
 KeyOptions options_of(fuzz::Input& in) {
   KeyOptions options;
   const auto flags = in.byte();
@@ -38,6 +50,7 @@ KeyOptions options_of(fuzz::Input& in) {
   options.numeric = (flags & kNumericAll) != 0;
   options.reverse = (flags & kReverseAll) != 0;
   options.skip_blanks = (flags & kBlanksAll) != 0;
+  if ((flags & kOthersAll) != 0) set_others(in.byte(), options);
   for (std::string_view specs = in.text(); !specs.empty();) {
     const std::size_t end = std::min(specs.find('\n'), specs.size());
     options.keys.emplace_back(specs.substr(0, end));
@@ -108,6 +121,30 @@ void check_numbers(fuzz::Input& in) {
   must(a == b || x != y || !is_exact(first) || !is_exact(second), "equal numbers have equal keys");
 }
 
+std::string zero_padded(std::string key) {
+  key.resize(kWholeBytes, '\0');
+  return key;
+}
+
+// What encode.h says of all encodings, and of those that a few bytes tell apart.
+void check_encodings(fuzz::Input& in) {
+  constexpr void (*kEncoders[])(std::string_view, std::string&) = {&add_number, &add_general_number, &add_human_number,
+                                                                   &add_month, &add_version};
+  const auto which = in.byte() % std::size(kEncoders);
+  const bool is_reversed = in.byte() % 2 != 0;
+  std::string a, b;
+  kEncoders[which](in.text(), a);
+  kEncoders[which](in.rest(), b);
+  must(a == b || (b.substr(0, a.size()) != a && a.substr(0, b.size()) != b), "no encoding begins another one");
+  if (kEncoders[which] == &add_version) return;
+  if (is_reversed) complement(a, 0);
+  if (is_reversed) complement(b, 0);
+  const std::string x = zero_padded(a), y = zero_padded(b);
+  must(a.size() <= kWholeBytes || x[kWholeBytes - 1] != 0, "a byte says that there is more");
+  const bool is_whole = x[kWholeBytes - 1] == 0 || y[kWholeBytes - 1] == 0;
+  must(!is_whole || sign(x.compare(y)) == sign(a.compare(b)), "what is whole is compared by its first bytes");
+}
+
 void check_words(fuzz::Input& in) {
   const std::string_view text = in.text(), body = in.rest();
   // What is taken from another process is taken again as it is sent on.
@@ -171,10 +208,11 @@ Outcome an_outcome() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input in(data, size);
-  const auto kind = in.byte() % 3;
+  const auto kind = in.byte() % 4;
   if (kind == 0) check_keys(in);
   if (kind == 1) check_numbers(in);
   if (kind == 2) check_words(in);
+  if (kind == 3) check_encodings(in);
   return 0;
 }
 
@@ -190,7 +228,14 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
       {"short", key_input(1, 0, 0, 0, "4:4:u", "abc", "abcdefgh")},
       {"beyond", key_input(1, 0, 0, 0, "4294967295:4294967295", "abc", "abcdefgh")},
       {"wrong", key_input(1, 0, 0, 0, "0\n1.0\n1,0\n:1\n1:0\n1:3:u\n1:1:q\n4294967296", "", "")},
-      {"compare", Output().byte(1).text(" -0012.50e").bytes("12.5").str()},
+      {"compare", fuzz::Output().byte(1).text(" -0012.50e").bytes("12.5").str()},
+      {"versions", key_input(2, '\n', 0, 0, "1V\n2,2df\n3Vir", "a-1.10.tar.gz B.2 x~", "a-1.9.tar.gz b-2 x")},
+      {"values", key_input(2, 0, kSeparator, ':', "1g\n2,2h\n3Mf,3r", "1e-3:12.5K:dec", "nan:-.5m: Jan")},
+      {"contradiction", key_input(2, '\n', 0, 0, "1gn", "", "")},
+      {"human", fuzz::Output().byte(3).byte(2).byte(0).text("-12.5K").bytes("1234567890123456789G").str()},
+      {"general", fuzz::Output().byte(3).byte(1).byte(1).text("0x1.8p-16400").bytes("-nan(7)").str()},
+      {"month", fuzz::Output().byte(3).byte(3).byte(1).text(" december").bytes("ma").str()},
+      {"version", fuzz::Output().byte(3).byte(4).byte(0).text(".a0.c").bytes(".a.c~").str()},
       {"list", words_input({"a", "", std::string_view("\0\xff", 2)})},
       {"empty-list", words_input({})},
       {"job", fuzz::Output().byte(2).text(pack(a_job())).str()},

@@ -98,9 +98,62 @@ TEST_CASE("what no key by position can heed is not ignored") {
   CHECK(error_with(numeric, {"0:1"}).find("-n is for keys by field") != std::string::npos);
   CHECK(error_with(blanks, {"0:1", "1:1:u"}).find("-b is for keys by field") != std::string::npos);
   CHECK(error_with(separator, {"0:1"}).find("-t is for keys by field") != std::string::npos);
-  for (const auto& set : {+numeric, +blanks, +separator}) {
+  const auto several = [](KeyOptions& options) { options.version = options.fold = options.reverse = true; };
+  CHECK(error_with(several, {"0:1"}).find("-fV is for keys by field") != std::string::npos);
+  for (const auto& set : {+numeric, +blanks, +separator, +several}) {
     CHECK(error_with(set, {"0:1", "2"}).empty());
     CHECK(error_with(set, {}).empty());
+  }
+}
+
+TEST_CASE("letters that contradict one another are refused, as sort(1) refuses them") {
+  const Format lines = Format::lines();
+  for (const char* const key : {"1gn", "1g,1n", "1bgr,1n"})
+    CHECK(error_of({key}, lines).find(fmt::format("key \"{}\": options '-gn' are incompatible", key)) !=
+          std::string::npos);
+  CHECK(error_of({"1Vn"}, lines).find("'-nV' are") != std::string::npos);
+  CHECK(error_of({"1fgn"}, lines).find("'-fgn' are") != std::string::npos);
+  CHECK(error_of({"1din"}, lines).find("'-dn' are") != std::string::npos);
+  CHECK(error_of({"1,1Mi"}, lines).find("'-iM' are") != std::string::npos);
+  CHECK(error_of({"1hM"}, lines).find("'-hM' are") != std::string::npos);
+  for (const char* const key : {"1dfi", "1Vdf", "1iV", "1fM", "1fn", "1nn", "1bhr", "1b,1gb"})
+    CHECK(error_of({key}, lines).empty());
+}
+
+TEST_CASE("letters for all keys contradict one another only where a key has no letters of its own") {
+  const auto both = [](KeyOptions& options) { options.numeric = options.general_numeric = true; };
+  CHECK(error_with(both, {}).find("options '-gn' are incompatible") != std::string::npos);
+  CHECK(error_with(both, {"1"}).find("options '-gn' are incompatible") != std::string::npos);
+  CHECK(error_with(both, {"1b", "2r"}).empty());
+}
+
+TEST_CASE("each letter for all keys is heeded by the whole record, too, of any format") {
+  const auto order_of = [](bool KeyLetters::*letter, const std::string& a, const std::string& b) {
+    KeyOptions options;
+    options.*letter = true;
+    return compare(*KeyMaker::make(options, Format::fixed(4)), a, b);
+  };
+  CHECK(order_of(&KeyLetters::numeric, " 10x", "  9x") == 1);
+  CHECK(order_of(&KeyLetters::general_numeric, "1e2 ", "99  ") == 1);
+  CHECK(order_of(&KeyLetters::human_numeric, "1K  ", "900 ") == 1);
+  CHECK(order_of(&KeyLetters::month, "feb ", "JAN ") == 1);
+  CHECK(order_of(&KeyLetters::version, "a10 ", "a9  ") == 1);
+  CHECK(order_of(&KeyLetters::fold, "b...", "C...") == -1);
+  CHECK(order_of(&KeyLetters::only_dictionary, "-b..", "a...") == 1);
+  CHECK(order_of(&KeyLetters::only_printing,
+                 "\x01"
+                 "b..",
+                 "a...") == 1);
+}
+
+TEST_CASE("-z wants records that end in a zero byte") {
+  KeyOptions options;
+  options.null_ended = true;
+  CHECK(KeyMaker::make(options, Format::delimited(0)));
+  for (const Format& format : {Format::lines(), Format::fixed(3), Format::variable()}) {
+    const auto maker = KeyMaker::make(options, format);
+    REQUIRE(!maker);
+    CHECK(maker.error().text.find("pif put --delimited '\\0'") != std::string::npos);
   }
 }
 

@@ -31,10 +31,11 @@ class Spec {
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return value;
   }
+  std::string prefix() const { return fmt::format("key \"{}\": ", text_); }  // of messages
   tl::unexpected<Error> wrong(std::string_view what) const {
-    return fail(
-        Code::kInvalid,
-        fmt::format("key \"{}\": {}; a key is OFF:LEN[:b|u|i|f[le|be]][r], or F[.C][bnr][,F[.C][bnr]]", text_, what));
+    return fail(Code::kInvalid, fmt::format("{}{}; a key is OFF:LEN[:b|u|i|f[le|be]][r], or F[.C][OPTS][,F[.C][OPTS]] "
+                                            "with OPTS of bdfghiMnrV",
+                                            prefix(), what));
   }
   tl::unexpected<Error> wrong_rest() const { return wrong(fmt::format("\"{}\" means nothing", rest_)); }
 
@@ -82,28 +83,66 @@ Result<Key> by_position(Spec& spec, std::uint32_t offset, const KeyOptions& opti
   return key;
 }
 
-struct Letters {
-  bool blanks = false, numeric = false, reverse = false;
-  bool any() const { return blanks || numeric || reverse; }
+// By which letter each is asked for; in the order of messages.
+struct Letter {
+  char letter;
+  bool KeyLetters::*flag;
 };
+constexpr Letter kLetters[] = {{'b', &KeyLetters::skip_blanks},   {'d', &KeyLetters::only_dictionary},
+                               {'f', &KeyLetters::fold},          {'g', &KeyLetters::general_numeric},
+                               {'h', &KeyLetters::human_numeric}, {'i', &KeyLetters::only_printing},
+                               {'M', &KeyLetters::month},         {'n', &KeyLetters::numeric},
+                               {'r', &KeyLetters::reverse},       {'V', &KeyLetters::version}};
 
-Letters take_letters(Spec& spec) {
-  Letters letters;
+std::string to_text(const KeyLetters& letters) {
+  std::string text;
+  for (const Letter& one : kLetters)
+    if (letters.*one.flag) text += one.letter;
+  return text;
+}
+
+KeyLetters take_letters(Spec& spec) {
+  KeyLetters letters;
   for (bool more = true; more;) {
     more = false;
-    if (spec.take('b')) more = letters.blanks = true;
-    if (spec.take('n')) more = letters.numeric = true;
-    if (spec.take('r')) more = letters.reverse = true;
+    for (const Letter& one : kLetters)
+      if (spec.take(one.letter)) more = letters.*one.flag = true;
   }
   return letters;
 }
 
-void apply(const Letters& first, const Letters& last, const KeyOptions& options, Key& key) {
-  const bool own = first.any() || last.any();
-  key.type = (own ? first.numeric || last.numeric : options.numeric) ? KeyType::kNumeric : KeyType::kText;
-  key.reverse = own ? first.reverse || last.reverse : options.reverse;
-  key.skip_first_blanks = own ? first.blanks : options.skip_blanks;
-  key.skip_last_blanks = own ? last.blanks : options.skip_blanks;
+KeyLetters either(const KeyLetters& a, const KeyLetters& b) {
+  KeyLetters both;
+  for (const Letter& one : kLetters) both.*one.flag = a.*one.flag || b.*one.flag;
+  return both;
+}
+
+// A text has one value. As in sort(1), -d and -i go with -V, and -f goes with all. prefix: of the message.
+Status check_compatible(KeyLetters letters, std::string_view prefix) {
+  letters.only_printing = letters.only_printing && !letters.only_dictionary;
+  const bool is_text = letters.version || letters.only_dictionary || letters.only_printing;
+  if (letters.numeric + letters.general_numeric + letters.human_numeric + letters.month + is_text <= 1) return {};
+  letters.skip_blanks = letters.reverse = false;
+  return fail(Code::kInvalid,
+              fmt::format("{}options '-{}' are incompatible: a key is compared in one way", prefix, to_text(letters)));
+}
+
+KeyType type_of(const KeyLetters& letters) {
+  if (letters.numeric) return KeyType::kNumeric;
+  if (letters.general_numeric) return KeyType::kGeneralNumeric;
+  if (letters.human_numeric) return KeyType::kHumanNumeric;
+  if (letters.month) return KeyType::kMonth;
+  return letters.version ? KeyType::kVersion : KeyType::kText;
+}
+
+// All but where blanks are skipped. No letters contradict one another.
+void apply(const KeyLetters& letters, Key& key) {
+  key.type = type_of(letters);
+  key.reverse = letters.reverse;
+  key.fold = letters.fold;
+  key.ignored = letters.only_dictionary ? Ignored::kNondictionary
+                : letters.only_printing ? Ignored::kNonprinting
+                                        : Ignored::kNone;
 }
 
 // After "F".
@@ -115,8 +154,8 @@ Result<Key> by_field(Spec& spec, std::uint32_t field, const KeyOptions& options)
     PIF_TRY_VALUE(key.first_char, spec.number());
     if (key.first_char == 0) return spec.wrong("characters are counted from 1");
   }
-  const Letters first = take_letters(spec);
-  Letters last;
+  const KeyLetters first = take_letters(spec);
+  KeyLetters last;
   if (spec.take(',')) {
     PIF_TRY_VALUE(key.last_field, spec.number());
     if (key.last_field == 0) return spec.wrong("fields are counted from 1");
@@ -126,7 +165,13 @@ Result<Key> by_field(Spec& spec, std::uint32_t field, const KeyOptions& options)
     last = take_letters(spec);
   }
   if (!spec.is_at_end()) return spec.wrong_rest();
-  apply(first, last, options, key);
+  const KeyLetters own = either(first, last);
+  const bool inherits = to_text(own).empty();
+  const KeyLetters& letters = inherits ? static_cast<const KeyLetters&>(options) : own;
+  PIF_TRY(check_compatible(letters, spec.prefix()));
+  apply(letters, key);
+  key.skip_first_blanks = inherits ? options.skip_blanks : first.skip_blanks;
+  key.skip_last_blanks = inherits ? options.skip_blanks : last.skip_blanks;
   return key;
 }
 
@@ -139,25 +184,34 @@ Result<Key> parse_key(const std::string& text, const KeyOptions& options, const 
 // What only keys by field can heed: without one of these it must not be ignored, for the order would be another one
 // than was asked for.
 Status check_heeded(const KeyOptions& options, const std::vector<Key>& keys) {
-  const bool have_field = std::any_of(keys.begin(), keys.end(), [](const Key& key) {
-    return key.type == KeyType::kText || key.type == KeyType::kNumeric;
-  });
-  const char* const letter = options.numeric ? "-n" : options.skip_blanks ? "-b" : options.separator ? "-t" : nullptr;
-  if (have_field || letter == nullptr) return {};
+  const bool have_field = std::any_of(keys.begin(), keys.end(), [](const Key& key) { return is_by_field(key.type); });
+  KeyLetters letters = options;
+  letters.reverse = false;
+  const std::string unheeded = to_text(letters) + (options.separator ? "t" : "");
+  if (have_field || unheeded.empty()) return {};
+  return fail(
+      Code::kInvalid,
+      fmt::format("-{} is for keys by field, F[.C][OPTS][,F[.C][OPTS]], and all keys here are OFF:LEN: leave it "
+                  "away; a number at a place has a type, as in -k 8:4:u",
+                  unheeded));
+}
+
+Status check_ending(const Format& format) {
+  if (format.kind == RecordKind::kDelimited && format.delimiter == 0) return {};
   return fail(Code::kInvalid,
-              fmt::format("{} is for keys by field, F[.C][bnr][,F[.C][bnr]], and all keys here are OFF:LEN: leave it "
-                          "away; a number at a place has a type, as in -k 8:4:u",
-                          letter));
+              "-z is for a file whose records end in a zero byte, and it does not make them do so: leave it away, or "
+              "put the file with pif put --delimited '\\0'");
 }
 
 // The whole record.
-Key whole_record(const KeyOptions& options, const Format& format) {
+Result<Key> whole_record(const KeyOptions& options, const Format& format) {
+  PIF_TRY(check_compatible(options, {}));
   Key key;
-  key.reverse = options.reverse;
+  apply(options, key);
   key.skip_first_blanks = options.skip_blanks;
-  if (options.numeric) {
-    key.type = KeyType::kNumeric;
-  } else if (format.is_fixed() && !options.skip_blanks) {
+  KeyLetters letters = options;
+  letters.reverse = false;
+  if (format.is_fixed() && to_text(letters).empty()) {
     key.type = KeyType::kBytes;
     key.length = format.record_length;
   }
@@ -167,12 +221,13 @@ Key whole_record(const KeyOptions& options, const Format& format) {
 }  // namespace
 
 Result<std::vector<Key>> parse_keys(const KeyOptions& options, const Format& format) {
+  if (options.null_ended) PIF_TRY(check_ending(format));
   std::vector<Key> keys;
   for (const std::string& text : options.keys) {
     PIF_TRY_VALUE(keys.emplace_back(), parse_key(text, options, format));
   }
   if (keys.empty()) {
-    keys.push_back(whole_record(options, format));
+    PIF_TRY_VALUE(keys.emplace_back(), whole_record(options, format));
   } else {
     PIF_TRY(check_heeded(options, keys));
   }

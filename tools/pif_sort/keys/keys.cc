@@ -1,25 +1,18 @@
 #include "keys/keys.h"
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
-#include <cstring>
 
 #include <fmt/format.h>
 
+#include "keys/characters.h"
 #include "keys/key_spec.h"
+#include "pif/base/assert.h"
 
 namespace pif::sort {
 namespace {
 
 constexpr std::size_t kCountedMin = 1024;  // of shorter keys nobody counts the zeros
 constexpr char kEnd = '\0';                // in text, 00 ff stands for the byte 00, and 00 00 for the end
-
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
-
-void complement(std::string& bytes, std::size_t from) {
-  for (std::size_t i = from; i < bytes.size(); ++i) bytes[i] = static_cast<char>(~bytes[i]);
-}
 
 void add_escaped(std::string_view text, std::string& out) {
   for (const char c : text) {
@@ -34,6 +27,34 @@ bool is_binary_number(KeyType type) {
   return type == KeyType::kUnsigned || type == KeyType::kSigned || type == KeyType::kFloat;
 }
 
+bool is_ignored(char c, Ignored ignored) {
+  const bool is_printing = c >= ' ' && c <= '~';
+  if (ignored != Ignored::kNondictionary) return ignored == Ignored::kNonprinting && !is_printing;
+  return !is_blank(c) && !is_digit(c) && !is_letter(c);
+}
+
+// The text as the key sees it.
+std::string changed_text(const Key& key, std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (!is_ignored(c, key.ignored)) out += key.fold ? upper(c) : c;
+  return out;
+}
+
+void add_value(KeyType type, std::string_view text, bool is_end_needed, std::string& out) {
+  switch (type) {
+    case KeyType::kNumeric: return add_number(text, out);
+    case KeyType::kGeneralNumeric: return add_general_number(text, out);
+    case KeyType::kHumanNumeric: return add_human_number(text, out);
+    case KeyType::kMonth: return add_month(text, out);
+    case KeyType::kVersion: return add_version(text, out);
+    default: break;
+  }
+  PIF_ASSERT(type == KeyType::kText, static_cast<int>(type));
+  if (is_end_needed) return add_escaped(text, out);
+  out += text;
+}
+
 // Big-endian bytes of an integer or float, changed so that they compare as it does.
 void order_bytes(KeyType type, std::span<char> big_endian) {
   const bool negative = (big_endian[0] & '\x80') != 0;
@@ -43,6 +64,9 @@ void order_bytes(KeyType type, std::span<char> big_endian) {
     big_endian[0] = static_cast<char>(big_endian[0] ^ '\x80');
   }
 }
+
+// Text of which every character counts, and as it is.
+bool is_as_it_is(const Key& key) { return key.type == KeyType::kText && key.ignored == Ignored::kNone && !key.fold; }
 
 }  // namespace
 
@@ -54,39 +78,6 @@ bool is_ended(Bytes record, const Format& format) {
 Bytes without_terminator(Bytes record, const Format& format) {
   const bool has_one = format.kind == RecordKind::kDelimited && is_ended(record, format);
   return has_one ? record.first(record.size() - 1) : record;
-}
-
-void add_number(std::string_view text, std::string& out) {
-  std::size_t at = 0;
-  while (at < text.size() && is_blank(text[at])) ++at;
-  const bool negative = at < text.size() && text[at] == '-';
-  at += negative ? 1 : 0;
-  const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
-  while (at < text.size() && text[at] == '0') ++at;
-  std::size_t end = at;
-  while (is_digit(end)) ++end;
-  const std::string_view whole = text.substr(std::min(at, text.size()), end - at);
-  std::string_view fraction;
-  if (end < text.size() && text[end] == '.') {
-    std::size_t last = end + 1;
-    while (is_digit(last)) ++last;
-    fraction = text.substr(end + 1, last - end - 1);
-    while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
-  }
-  if (whole.empty() && fraction.empty()) {
-    out += '\x01';  // zero, with any sign
-    return;
-  }
-  out += '\x02';
-  const std::size_t from = out.size();
-  const auto digits = static_cast<std::uint32_t>(whole.size());
-  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(digits >> shift & 0xff);
-  for (const char c : whole) out += static_cast<char>(c - '0' + 1);
-  for (const char c : fraction) out += static_cast<char>(c - '0' + 1);
-  out += kEnd;
-  if (!negative) return;
-  out[from - 1] = '\0';
-  complement(out, from);
 }
 
 Status KeyMaker::add_position(const Key& key, Bytes record, std::string& out) const {
@@ -137,12 +128,11 @@ std::uint64_t KeyMaker::full_key_bytes(std::string_view key) const {
 
 void KeyMaker::add_text(const Key& key, std::string_view text, bool is_last, std::string& out) const {
   const std::size_t from = out.size();
-  if (key.type == KeyType::kNumeric) {
-    add_number(text, out);
-  } else if (is_last && !key.reverse) {
-    out += text;
+  const bool is_end_needed = !is_last || key.reverse;
+  if (key.fold || key.ignored != Ignored::kNone) {
+    add_value(key.type, changed_text(key, text), is_end_needed, out);
   } else {
-    add_escaped(text, out);
+    add_value(key.type, text, is_end_needed, out);
   }
   if (key.reverse) complement(out, from);
 }
@@ -206,7 +196,7 @@ Status KeyMaker::make_key(Bytes record, std::string& out) const {
   const std::string_view text(reinterpret_cast<const char*>(seen.data()), seen.size());
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     const Key& key = keys_[i];
-    if (key.type == KeyType::kText || key.type == KeyType::kNumeric) {
+    if (is_by_field(key.type)) {
       add_text(key, field_text(key, text), i + 1 == keys_.size(), out);
     } else {
       PIF_TRY(add_position(key, seen, out));
@@ -220,9 +210,9 @@ Result<KeyMaker> KeyMaker::make(const KeyOptions& options, const Format& format)
   maker.format_ = format;
   maker.separator_ = options.separator;
   PIF_TRY_VALUE(maker.keys_, parse_keys(options, format));
-  const KeyType first_type = maker.keys_.front().type;
-  maker.is_text_ = maker.keys_.size() == 1 && (first_type == KeyType::kText || first_type == KeyType::kBytes);
-  const auto by_position = [](const Key& key) { return key.type != KeyType::kText && key.type != KeyType::kNumeric; };
+  const Key& only = maker.keys_.front();
+  maker.is_text_ = maker.keys_.size() == 1 && (only.type == KeyType::kBytes || is_as_it_is(only));
+  const auto by_position = [](const Key& key) { return !is_by_field(key.type); };
   if (!format.is_fixed() || !std::all_of(maker.keys_.begin(), maker.keys_.end(), by_position)) return maker;
   std::uint64_t length = 0;
   for (const Key& key : maker.keys_) length += key.length;

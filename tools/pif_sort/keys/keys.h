@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "keys/encode.h"
 #include "pif/base/format.h"
 #include "pif/base/result.h"
 
@@ -21,11 +22,31 @@ using Bytes = std::span<const std::byte>;
 // A record's number, where it travels with a record or a key.
 inline constexpr std::size_t kNumberBytes = sizeof(std::uint64_t);
 
-enum class KeyType : std::uint8_t { kBytes, kUnsigned, kSigned, kFloat, kText, kNumeric };
+// By position up to kFloat, then by field: bytes, or encode.h.
+enum class KeyType : std::uint8_t {
+  kBytes,
+  kUnsigned,
+  kSigned,
+  kFloat,
+  kText,
+  kNumeric,
+  kGeneralNumeric,
+  kHumanNumeric,
+  kMonth,
+  kVersion
+};
+inline bool is_by_field(KeyType type) { return type >= KeyType::kText; }
+
+// The characters of a text that do not count.
+enum class Ignored : std::uint8_t {
+  kNone,
+  kNonprinting,    // what is no printable ASCII
+  kNondictionary,  // what is no blank, ASCII letter or digit
+};
 
 // Bytes [offset, offset + length) of a record (kBytes to kFloat; records that end before it: kInvalid for numbers, what
 // is there for bytes), or text from field `first_field`, character `first_char` to the end of field `last_field` or its
-// character `last_char` (kText and kNumeric), fields and characters from 1 as sort(1) has them.
+// character `last_char` (all others), fields and characters from 1 as sort(1) has them.
 struct Key {
   KeyType type = KeyType::kText;
   bool reverse = false;
@@ -38,13 +59,31 @@ struct Key {
   std::uint32_t last_field = 0;  // 0: the end of the record
   std::uint32_t last_char = 0;   // 0: the end of the field
   bool skip_first_blanks = false, skip_last_blanks = false;
+  // What of the text counts, before its value is taken.
+  Ignored ignored = Ignored::kNone;
+  bool fold = false;  // lower-case ASCII letters count as upper-case ones
 };
 
-struct KeyOptions {
-  std::vector<std::string> keys;  // "OFF:LEN[:b|u|i|f[le|be]][r]" or "F[.C][bnr][,F[.C][bnr]]"; none: the whole record
+// How a text is compared, by the letters that sort(1) has for it.
+struct KeyLetters {
+  bool numeric = false;          // n
+  bool general_numeric = false;  // g
+  bool human_numeric = false;    // h
+  bool month = false;            // M
+  bool version = false;          // V
+  bool only_dictionary = false;  // d; stronger than i
+  bool only_printing = false;    // i
+  bool fold = false;             // f
+  bool reverse = false;          // r
+  bool skip_blanks = false;      // b
+};
+
+// The letters of the object are for keys that have none of their own (by position: `reverse` alone).
+struct KeyOptions : KeyLetters {
+  std::vector<std::string>
+      keys;  // "OFF:LEN[:b|u|i|f[le|be]][r]" or "F[.C][OPTS][,F[.C][OPTS]]"; none: the whole record
   std::optional<char> separator;  // of fields; none: from non-blank to blank
-  bool numeric = false, reverse = false,
-       skip_blanks = false;  // for keys that say nothing of their own (by position: `reverse` alone)
+  bool null_ended = false;        // the records must end in a zero byte: else kInvalid
 };
 
 // Makes sort keys. Copyable, and const calls from several threads are fine.
@@ -73,9 +112,11 @@ class KeyMaker {
   // begin behind that. All workers say the same.
   const std::string& common() const { return common_; }
   void set_common(std::string common) { common_ = std::move(common); }
-  // If the sort key is one number as sort(1) -n has it: two that have the same first 11 bytes, zeros behind shorter
-  // ones, are the same if the last of these is 0.
-  bool is_number() const { return keys_.size() == 1 && keys_.front().type == KeyType::kNumeric; }
+  // If the sort key is one value of which the first kWholeBytes bytes decide where the last of these is 0 (encode.h).
+  bool is_value() const {
+    const KeyType type = keys_.front().type;
+    return keys_.size() == 1 && type >= KeyType::kNumeric && type <= KeyType::kMonth;
+  }
 
  private:
   [[nodiscard]] Status add_position(const Key& key, Bytes record, std::string& out) const;
@@ -96,8 +137,5 @@ class KeyMaker {
 // Whether a record has its delimiter, if records of that format have one; and the record without it.
 bool is_ended(Bytes record, const Format& format);
 Bytes without_terminator(Bytes record, const Format& format);
-// The number at the start of `text` as sort(1) -n takes it (blanks, "-", digits, ".", digits; else 0), as bytes in its
-// order.
-void add_number(std::string_view text, std::string& out);
 
 }  // namespace pif::sort

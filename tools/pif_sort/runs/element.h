@@ -10,6 +10,8 @@
 
 #include <hwy/base.h>
 
+#include "keys/encode.h"
+
 namespace pif::sort {
 
 // A key's bytes come in chunks of kChunkBytes, the last one with zeros behind it. From the most significant byte on:
@@ -20,8 +22,8 @@ namespace pif::sort {
 // key of the element before it: the offset-value coding of merges (Conner 1977). kSameKey: there is none. Elsewhere it
 // has the first chunk of all, level 0.
 using Element = hwy::uint128_t;
-inline constexpr std::size_t kChunkBytes = 11;
-inline constexpr unsigned kLevelMax = 254;  // chunks beyond it are compared in the records
+inline constexpr std::size_t kChunkBytes = kWholeBytes;  // a value that has no more is whole in it
+inline constexpr unsigned kLevelMax = 254;               // chunks beyond it are compared in the records
 inline constexpr unsigned kSameKey = 255;
 
 // Up to 8 bytes as a big-endian number, zeros behind them. What is read at once was written at once, or the processor

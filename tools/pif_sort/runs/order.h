@@ -24,7 +24,7 @@ class Order {
   // Whether the first chunk is all that a key has.
   bool chunk_is_all() const { return chunk_is_all_; }
   // Whether those with this first chunk have one key.
-  bool decides(const Element& chunk) const { return chunk_is_all_ || (maker_->is_number() && last_byte(chunk) == 0); }
+  bool decides(const Element& chunk) const { return chunk_is_all_ || (maker_->is_value() && last_byte(chunk) == 0); }
   // Keys alone: negative, 0 or positive.
   int compare_keys(Bytes a, Bytes b);
   int compare_keys(const RunView& a, std::size_t i, const RunView& b, std::size_t j);
