@@ -61,6 +61,28 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   CHECK(!unpack_options(pack(SortOptions{}))->keys.separator);
 }
 
+TEST_CASE("each way to compare texts comes to the workers") {
+  constexpr bool KeyLetters::*kAll[] = {
+      &KeyLetters::numeric, &KeyLetters::general_numeric, &KeyLetters::human_numeric, &KeyLetters::month,
+      &KeyLetters::version, &KeyLetters::only_dictionary, &KeyLetters::only_printing, &KeyLetters::fold,
+      &KeyLetters::reverse, &KeyLetters::skip_blanks};
+  for (const auto set : kAll) {
+    SortOptions wanted;
+    wanted.keys.*set = true;
+    const auto back = unpack_options(pack(wanted));
+    REQUIRE(back);
+    for (const auto other : kAll) CHECK(back->keys.*other == (other == set));
+  }
+}
+
+TEST_CASE("the bytes of a job of before there were more ways than by number mean the same") {
+  const auto back = unpack_options(std::string_view("\x0a\x01\x32\x18\x01\x20\x01\x28\x01", 9));
+  REQUIRE(back);
+  CHECK(back->keys.keys == std::vector<std::string>{"2"});
+  CHECK((back->keys.numeric && back->keys.reverse && back->keys.skip_blanks));
+  CHECK((!back->keys.fold && !back->keys.version));
+}
+
 TEST_CASE("a job that is not one of a sort is refused") {
   CHECK(says(error_of(unpack_options("{\"keys\":[]}")), "the controller sent nonsense"));
   message::JobSpec spec;

@@ -1,5 +1,6 @@
 """pif-sort as people run it: against GNU sort on text, against Python on records."""
 
+import concurrent.futures
 import itertools
 import json
 import os
@@ -59,6 +60,69 @@ def any_options(rnd):
     return options + [f"-{letter}" for letter in "nrub" if rnd.random() < 0.2]
 
 
+# By which letters texts are compared.
+LETTERS = ["n", "g", "h", "M", "V", "f", "d", "i", "df", "di", "fi", "Vf", "Vd", "Vi", "Mf", "gf", "hf", "nf"]
+
+
+def some(rnd, characters, most):
+    return "".join(rnd.choice(characters) for _ in range(rnd.randrange(most)))
+
+
+def a_number(rnd):
+    digits = some(rnd, rnd.choice(["0", "09", "0123456789"]), rnd.choice([3, 3, 12, 30]))
+    fraction = rnd.choice(["", "", ".", "." + some(rnd, "0123456789", 4)])
+    suffix = rnd.choice(["", "", "K", "k", "M", "m", "G", "Y", "R", "e3", "e-3", " K"])
+    return rnd.choice(["", "", " ", "x"]) + rnd.choice(["", "", "-", "+"]) + digits + fraction + suffix
+
+
+def a_float(rnd):
+    forms = ["-inf", "INF", "1e5000", "0x1p4", "0x", "1e-4940", ".", "e5", "1E5", "18446744073709551617"]
+    return rnd.choice(forms + [a_number(rnd)] * 6)
+
+
+def a_month(rnd):
+    month = rnd.choice(["jan", "Feb", "MAR", "april", "may", "JUNE", "Jul", "aug", "sep", "OCT", "nov", "dec", "x", ""])
+    return rnd.choice(["", " ", "\t"]) + month + rnd.choice(["", " 1", "-2"])
+
+
+def a_version(rnd):
+    name = rnd.choice(["", ".", "..", "a", "lib-"]) + some(rnd, "01", 4) + rnd.choice(["", ".", "~", "-"])
+    return rnd.choice([some(rnd, "a0.~1", 7), name + some(rnd, "019", 3) + rnd.choice(["", ".c", ".tar.gz", ".~1~"])])
+
+
+def a_word(rnd):
+    return some(rnd, rnd.choice(["aAbB", "aA .-_", "aA\x00\x01\x7f\x81\xff \t", "Zz[`{@09/:"]), 8)
+
+
+def letters_of_a_key(rnd):
+    letters = rnd.choice([""] + LETTERS) + rnd.choice(["", "", "r"]) + rnd.choice(["", "", "b"])
+    return "".join(rnd.sample(letters, len(letters)))
+
+
+def options_with_letters(rnd):
+    options = []
+    for _ in range(rnd.choice([0, 1, 1, 2, 3])):
+        key = f"{rnd.randrange(1, 4)}" + letters_of_a_key(rnd)
+        if rnd.random() < 0.7:
+            key += f",{rnd.randrange(1, 4)}" + rnd.choice(["", "", "b", ".2"])
+        options += ["-k", key]
+    options += ["-t", ","] if rnd.random() < 0.4 else []
+    letters = letters_of_a_key(rnd) if not options or rnd.random() < 0.4 else ""
+    return options + (["-" + letters] if letters else []) + (["-u"] if rnd.random() < 0.2 else [])
+
+
+def text_of_values(rnd, end):
+    forms = [a_number, a_float, a_month, a_version, a_word]
+    forms = rnd.choice([[form] for form in forms] + [forms])
+    separator = rnd.choice([",", " ", "  "])
+    lines = []
+    for _ in range(300):
+        words = [rnd.choice(forms)(rnd) for _ in range(rnd.choice([1, 2, 3]))]
+        lines.append(separator.join(words).replace(end, ""))
+    lines[rnd.randrange(len(lines))] = "nan"  # one: GNU sort has an order of equal NaNs
+    return "".join(line + end for line in lines).encode("latin-1")
+
+
 def any_merge(rnd):
     merge = rnd.choice([[], ["--merge", "token"], ["--merge", "pipelined"]])
     batch = rnd.choice([[], ["--token-batch", "50"], ["--token-batch", "4096"]])
@@ -78,6 +142,47 @@ def text_comes_out_as_gnu_sort_has_it():
         same = gnu_sort([*options, "-c"], text).returncode == sort(*options, "-c", "/in").returncode
         check(same, f"-c {options} of {text[:200]!r}")
         check(sort(*options, "-c", "/out").returncode == 0, f"{options}: the output is sorted")
+
+
+def sorted_in_ways(text, words, ways):
+    """Most of what a small sort takes is waiting: several at a time, and what they made is read at once."""
+    targets = [f"/sorted{i}" for i in range(len(ways))]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        expected = list(pool.map(lambda options: gnu_sort([*words, *options], text), ways))
+        done = list(pool.map(lambda way: sort("-q", *words, *way[0], "/values", way[1]), zip(ways, targets)))
+    for options, one, gnu in zip(ways, done, expected):
+        check(gnu.returncode == 0 and one.returncode == 0, f"{options}: {one}, {gnu.stderr}")
+    together = FS.ok("cat", *targets)
+    for options, gnu in zip(ways, expected):
+        found, together = together[: len(gnu.stdout)], together[len(gnu.stdout) :]
+        check(found == gnu.stdout, f"{words} {options} of {text[:200]!r}")
+    check(together == b"", "nothing else")
+    FS.ok("rm", *targets)
+
+
+def values_in_text_come_out_as_gnu_sort_has_them():
+    rnd = random.Random(9)
+    for case in range(int(os.environ.get("PIF_SORT_CASES", "20"))):
+        end, put, words = rnd.choice([("\n", "--lines", [])] * 3 + [("\0", "--delimited=\\0", ["-z"])])
+        text = text_of_values(rnd, end)
+        FS.ok("put", "-q", put, "--width", str(rnd.randrange(1, 4)), "-", "/values", data=text)
+        ways = [["-" + LETTERS[case % len(LETTERS)]]] + [options_with_letters(rnd) for _ in range(9)]
+        sorted_in_ways(text, words, ways)
+    FS.ok("rm", "/values")
+
+
+def what_gnu_sort_refuses_is_refused():
+    FS.ok("put", "-q", "--lines", "-", "/two", data=b"b\na\n")
+    kinds = "nghMVdi"
+    for first, second in itertools.combinations(kinds, 2):
+        words = ["-c", "-k", f"1{first}br,1f{second}"]
+        code = gnu_sort(words, b"").returncode
+        done = sort("-q", *words, "/two")
+        check((done.returncode == 2) == (code == 2), f"{words}: {done}")
+        check(code == 0 or b"are incompatible" in done.stderr, f"{done}")
+    FS.fails(2, "options '-gn' are incompatible", "sort", "-n", "-g", "/two", "/refused")
+    FS.fails(2, "pif put --delimited", "sort", "-z", "/two", "/refused")
+    check(b"LC_ALL=C" in FS.ok("sort", "--help"), "--help says what order this is")
 
 
 def records_are_sorted_onto_any_width():
@@ -227,7 +332,7 @@ def a_letter_for_all_keys_is_heeded_or_refused():
     check(sort("-r", "-k", "0:1", "/few", "/falling").returncode == 0, "done")
     check(FS.ok("cat", "/falling") == b"c3\nb1\na2\n", "-r is for -k OFF:LEN too")
     check([sort("-c", "-r", "-k", "0:1", name).returncode for name in ("/falling", "/few")] == [0, 1], "and -c knows")
-    for words in (["-n"], ["-b"], ["-t", ","]):
+    for words in (["-n"], ["-b"], ["-t", ","], ["-V"], ["-f"]):
         FS.fails(2, f"{words[0]} is for keys by field", "sort", *words, "-k", "0:1", "/few", "/never")
 
 
@@ -243,6 +348,8 @@ def run_all():
         code = main(
             [
                 text_comes_out_as_gnu_sort_has_it,
+                values_in_text_come_out_as_gnu_sort_has_them,
+                what_gnu_sort_refuses_is_refused,
                 records_are_sorted_onto_any_width,
                 what_does_not_fit_into_memory_is_sorted_by_every_merge,
                 any_records_come_out_the_same_with_any_number_of_threads,

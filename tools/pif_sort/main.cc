@@ -27,7 +27,23 @@ std::string set_separator(const std::string& text, pif::sort::SortOptions& wante
   return {};
 }
 
+// How texts are compared: for keys that have no letters of their own.
+void add_letters(CLI::App& app, pif::sort::KeyOptions& keys) {
+  app.add_flag("-n", keys.numeric, "by numeric value (not for OFF:LEN, which has types)");
+  app.add_flag("-g", keys.general_numeric, "by value of floating-point numbers: 1e-3, 0x1p4, inf, nan");
+  app.add_flag("-h", keys.human_numeric, "by value of numbers with a suffix: 2K before 1G");
+  app.add_flag("-M", keys.month, "by month: JAN before FEB");
+  app.add_flag("-V", keys.version, "by version: 1.9 before 1.10");
+  app.add_flag("-f", keys.fold, "lower-case letters count as upper-case ones");
+  app.add_flag("-d", keys.only_dictionary, "only blanks, letters and digits count");
+  app.add_flag("-i", keys.only_printing, "only printable characters count");
+  app.add_flag("-r", keys.reverse, "largest first; equal ones stay as they are");
+  app.add_flag("-b", keys.skip_blanks, "fields begin behind their blanks");
+  app.add_flag("-z", keys.null_ended, "SRC must have records that end in a zero byte (files know their own records)");
+}
+
 void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& wanted) {
+  app.set_help_flag("--help", "Print this help message and exit");  // -h is an order, as in sort(1)
   app.add_option("SRC", wanted->source, "the file to sort")->required();
   auto* const target =
       app.add_option("DST", wanted->target, "the sorted file; replaced when it is complete (may be SRC)");
@@ -42,9 +58,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
          },
          "character between fields")
       ->type_name("C");
-  app.add_flag("-n", wanted->keys.numeric, "by numeric value (not for OFF:LEN, which has types)");
-  app.add_flag("-r", wanted->keys.reverse, "largest first; equal ones stay as they are");
-  app.add_flag("-b", wanted->keys.skip_blanks, "fields begin behind their blanks");
+  add_letters(app, wanted->keys);
   app.add_flag("-u", wanted->unique, "of records with equal keys only the first");
   app.add_flag_callback(
       "-s", [] {}, "accepted: pif-sort is always stable");
@@ -87,8 +101,11 @@ int main(int argc, char** argv) {
       "  pif-sort -k 8:4:u -k 0:8:fr ...       by a number, then by a float, largest first\n"
       "  pif-sort -t , -k 3,3n /csv /by-third    by the third field's value\n"
       "  pif-sort -c -k 0:10 /sorted             is it sorted?\n"
-      "Keys: OFF:LEN[:b|u|i|f[le|be]][r] (bytes, unsigned, signed, float), or F[.C][bnr][,F[.C][bnr]] as in sort(1).\n"
-      "-n, -b and -r are for keys without letters of their own; of OFF:LEN only -r, where it has no type.\n";
+      "Keys: OFF:LEN[:b|u|i|f[le|be]][r] (bytes, unsigned, signed, float), or F[.C][OPTS][,F[.C][OPTS]] as in "
+      "sort(1),\n"
+      "with OPTS of bdfghiMnrV. The options of these letters are for keys without letters of their own; of OFF:LEN "
+      "only\n"
+      "-r, where it has no type. Order is by bytes in every locale, as sort(1) has it with LC_ALL=C.\n";
   tool.options = [wanted](CLI::App& app) { add_options(app, wanted); };
   tool.control = [wanted](pif::tool::Controller& controller) { return pif::sort::control(controller, *wanted); };
   tool.work = pif::sort::work;

@@ -10,6 +10,32 @@ namespace {
 constexpr const char* kController = "the controller";
 constexpr double kSecondsMax = 1e9;  // a sort takes less: what is beyond would fit no Duration
 
+void pack_letters(const KeyLetters& letters, message::JobSpec& spec) {
+  spec.set_numeric(letters.numeric);
+  spec.set_reverse(letters.reverse);
+  spec.set_skip_blanks(letters.skip_blanks);
+  spec.set_general_numeric(letters.general_numeric);
+  spec.set_human_numeric(letters.human_numeric);
+  spec.set_month(letters.month);
+  spec.set_version(letters.version);
+  spec.set_only_dictionary(letters.only_dictionary);
+  spec.set_only_printing(letters.only_printing);
+  spec.set_fold(letters.fold);
+}
+
+void unpack_letters(const message::JobSpec& spec, KeyLetters& letters) {
+  letters.numeric = spec.numeric();
+  letters.reverse = spec.reverse();
+  letters.skip_blanks = spec.skip_blanks();
+  letters.general_numeric = spec.general_numeric();
+  letters.human_numeric = spec.human_numeric();
+  letters.month = spec.month();
+  letters.version = spec.version();
+  letters.only_dictionary = spec.only_dictionary();
+  letters.only_printing = spec.only_printing();
+  letters.fold = spec.fold();
+}
+
 bool is_time(double seconds) { return seconds >= 0 && seconds <= kSecondsMax; }
 
 }  // namespace
@@ -18,9 +44,7 @@ std::string pack(const SortOptions& wanted) {
   message::JobSpec spec;
   for (const std::string& key : wanted.keys.keys) spec.add_keys(key);
   if (wanted.keys.separator) spec.set_separator(std::string(1, *wanted.keys.separator));
-  spec.set_numeric(wanted.keys.numeric);
-  spec.set_reverse(wanted.keys.reverse);
-  spec.set_skip_blanks(wanted.keys.skip_blanks);
+  pack_letters(wanted.keys, spec);
   spec.set_unique(wanted.unique);
   spec.set_memory(wanted.memory);
   spec.set_merge(static_cast<message::MergeKind>(wanted.merge));
@@ -38,9 +62,7 @@ Result<SortOptions> unpack_options(std::string_view bytes) {
   SortOptions wanted;
   wanted.keys.keys.assign(spec.keys().begin(), spec.keys().end());
   if (spec.has_separator()) wanted.keys.separator = spec.separator()[0];
-  wanted.keys.numeric = spec.numeric();
-  wanted.keys.reverse = spec.reverse();
-  wanted.keys.skip_blanks = spec.skip_blanks();
+  unpack_letters(spec, wanted.keys);
   wanted.unique = spec.unique();
   wanted.memory = spec.memory();
   wanted.merge = static_cast<MergeKind>(spec.merge());
