@@ -182,7 +182,7 @@ TEST_CASE("-g: no number, NaNs, then numbers of any form") {
                {"-inf", "-INFINITY", "-1e5000"},
                {"-1e4932"},
                {"-2", "-0x2", "-2.0e0"},
-               {"-1.5"},
+               {"-1.5", "-1.5.7", "-1.5."},
                {"-1e-4940"},
                {"0", "-0", "0x", "+0", "1e-5000", "0e9"},
                {"0x1p-16445"},
@@ -310,6 +310,14 @@ TEST_CASE("numbers compare as strtold(3) compares them") {
     const long double x = std::strtold(a.c_str(), nullptr), y = std::strtold(b.c_str(), nullptr);
     const std::string first = encoded(&add_general_number, a), second = encoded(&add_general_number, b);
     RC_ASSERT(sign(first.compare(second)) == (x < y ? -1 : x > y ? 1 : 0));
+  }));
+}
+
+TEST_CASE("a plain decimal number has the value that strtold(3) has of it") {
+  REQUIRE(rc::check("-g", [] {
+    const auto digits = [](std::size_t length_max) { return any_of("0123456789", length_max); };
+    const std::string number = *rc::gen::element("", "-") + ("1" + digits(14)) + *rc::gen::element("", ".") + digits(8);
+    RC_ASSERT(encoded(&add_general_number, number) == encoded(&add_general_number, number + "e0"));
   }));
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "keys/characters.h"
 #include "pif/base/assert.h"
@@ -113,7 +114,7 @@ void add_magnitude(long double value, std::string& out) {
   const int biased = std::max(exponent, Float::min_exponent) - Float::min_exponent;
   add_big_endian(kPositive + static_cast<unsigned>(biased), kExponentBytes, out);
   for (std::size_t i = 0; i < kMantissaWords; ++i) {
-    rest = std::ldexp(rest, 32);
+    rest *= 0x1p32L;
     const auto word = static_cast<std::uint32_t>(rest);
     add_big_endian(word, sizeof word, out);
     rest -= word;
@@ -131,6 +132,28 @@ void add_float(long double value, std::string& out) {
     add_magnitude(std::fabs(value), out);
   }
   if (value < 0) complement(out, from);
+}
+
+// The value of digits with a point, and nothing else, where it is a quotient of two numbers that a long double has: one
+// division rounds as strtold(3) does, in a fraction of its time.
+std::optional<long double> plain_value(std::string_view text) {
+  constexpr std::size_t kDigitsMax = 19;  // less than 2^64
+  static_assert(Float::digits >= 64);
+  std::uint64_t digits = 0, divisor = 1;
+  std::size_t count = 0;
+  bool in_fraction = false;
+  for (const char c : text) {
+    if (c == '.' && !in_fraction) {
+      in_fraction = true;
+    } else if (!is_digit(c) || ++count > kDigitsMax) {
+      return std::nullopt;
+    } else {
+      digits = 10 * digits + static_cast<std::uint64_t>(c - '0');
+      divisor *= in_fraction ? 10 : 1;
+    }
+  }
+  if (count == 0) return std::nullopt;
+  return static_cast<long double>(digits) / static_cast<long double>(divisor);
 }
 
 // What can begin a number, after its sign, and what can be in one.
@@ -160,6 +183,8 @@ void add_general_number(std::string_view text, std::string& out) {
   if (text.size() == sign || !begins_float(text[sign])) return add_unordered(0, out);
   const auto* const end = std::find_if_not(text.begin(), text.end(), is_of_float);
   const std::string number(text.begin(), end);  // strtold wants a zero behind it
+  if (const auto value = plain_value(std::string_view(number).substr(sign)))
+    return add_float(text[0] == '-' ? -*value : *value, out);
   char* rest = nullptr;
   const long double value = std::strtold(number.c_str(), &rest);
   if (rest == number.c_str()) return add_unordered(0, out);
