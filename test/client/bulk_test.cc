@@ -231,6 +231,100 @@ TEST_CASE("a range of records, and local offsets, are kept to") {
   }
 }
 
+namespace {
+
+File bring(Client& client, const CreateOptions& options, const Bytes& bytes) {
+  const Local source(bytes);
+  File file = must(client.create("/f", options));
+  must(import_stream(file, source.fd()));
+  must(file.commit());
+  return must(client.open("/f"));
+}
+
+// The bytes of a range, as they come block by block.
+Bytes blocks_of(File& file, const BulkOptions& options = {}) {
+  Bytes out;
+  must(export_blocks(
+      file,
+      [&](std::span<const std::byte> block) -> Status {
+        out.insert(out.end(), block.begin(), block.end());
+        return {};
+      },
+      options));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a range of bytes is what it is of the file, wherever it begins and ends in records") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    fs.threads_max = 2;
+    fs.run(path, [](Client& client) {
+      for (const Case& one :
+           {Case{with(Format::fixed(1000)), pattern(2'500'500)}, Case{with(Format::lines()), lines(2'500'500, 90)}}) {
+        File file = bring(client, one.options, one.bytes);
+        CHECK(blocks_of(file) == one.bytes);
+        const std::uint64_t all = one.bytes.size();
+        for (const Range range : {Range{0, 1}, Range{0, all}, Range{5, 5}, Range{999, 1001}, Range{123'456, 2'000'001},
+                                  Range{all - 1, all}, Range{all - 7, all + 50}, Range{all + 1, all + 2}}) {
+          const Range there{std::min(range.begin, all), std::min(range.end, all)};
+          const Bytes wanted(one.bytes.begin() + static_cast<std::ptrdiff_t>(there.begin),
+                             one.bytes.begin() + static_cast<std::ptrdiff_t>(there.end));
+          BulkOptions options;
+          options.bytes = range;
+          CHECK(blocks_of(file, options) == wanted);
+          const Local target;
+          CHECK(must(export_stream(file, target.fd(), options)).bytes == wanted.size());
+          CHECK(target.content() == wanted);
+        }
+        BulkOptions options;
+        options.bytes = {0, 10};
+        options.records = {0, 1};
+        CHECK(code_of(export_stream(file, 1, options)) == Code::kInvalid);
+      }
+    });
+  }
+}
+
+TEST_CASE("lines that are far longer than most come in their order, too") {
+  Bytes bytes(400'000, std::byte{'\n'});
+  for (std::size_t i = 0; i < 12; ++i) {
+    bytes.insert(bytes.end(), 700'000 + i, std::byte{'a'});
+    bytes.push_back(std::byte{'\n'});
+  }
+  FileSystem fs(3);
+  fs.threads_max = 4;
+  for (const DataPath path : kBothPaths) {
+    fs.run(path, [&](Client& client) {
+      for (const std::uint32_t width : {1u, 3u}) {
+        File file = bring(client, with(Format::lines(), width), bytes);
+        CHECK(blocks_of(file) == bytes);
+      }
+    });
+  }
+}
+
+TEST_CASE("the error of whoever takes the blocks ends an export, and the file can be read on") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    fs.threads_max = 4;
+    fs.run(path, [](Client& client) {
+      for (const Case& one :
+           {Case{with(Format::fixed(1000)), pattern(9'000'500)}, Case{with(Format::lines()), lines(9'000'500, 90)}}) {
+        File file = bring(client, one.options, one.bytes);
+        std::size_t taken = 0;
+        const auto ended = export_blocks(file, [&](std::span<const std::byte>) -> Status {
+          return ++taken < 2 ? Status() : fail(Code::kNoSpace, "full");
+        });
+        CHECK(code_of(ended) == Code::kNoSpace);
+        CHECK(taken == 2);
+        CHECK(blocks_of(file) == one.bytes);
+      }
+    });
+  }
+}
+
 TEST_CASE("a transfer stops when asked to, and tells how far it is") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(3);

@@ -57,6 +57,29 @@ TEST_CASE("a pool with a thread of its own runs a task that nobody waits for") {
   while (!tasks.front().is_done()) std::this_thread::yield();
 }
 
+TEST_CASE("a task that no thread has begun can be run by its owner, once") {
+  client::Pool pool(2);
+  std::atomic<bool> may_end = false;
+  std::atomic<int> begun = 0;
+  client::Pool::Tasks tasks;
+  tasks.emplace_back([&] {
+    ++begun;
+    while (!may_end) std::this_thread::yield();
+  });
+  std::thread::id ran_on;
+  tasks.emplace_back([&] { ran_on = std::this_thread::get_id(); });
+  CHECK_FALSE(pool.run_if_queued(tasks[1]));  // it is not started
+  pool.start(tasks[0]);
+  while (begun == 0) std::this_thread::yield();
+  pool.start(tasks[1]);
+  CHECK_FALSE(pool.run_if_queued(tasks[0]));  // it runs
+  CHECK(pool.run_if_queued(tasks[1]));
+  CHECK(ran_on == std::this_thread::get_id());
+  CHECK_FALSE(pool.run_if_queued(tasks[1]));  // it is done
+  may_end = true;
+  pool.finish(tasks);
+}
+
 TEST_CASE("tasks that are cancelled are not begun any more, and what runs has ended") {
   client::Pool pool(2);
   std::atomic<bool> is_inside = false, may_end = false, has_ended = false;

@@ -11,13 +11,15 @@
 
 namespace pif::client {
 
-// Through descriptors small blocks stay in the processor's caches; by message large ones cost fewer messages.
+// Through descriptors small blocks stay in the processor's caches; by message large ones cost fewer messages. Blocks
+// that are put in order have several under way, and variable records are twice in memory.
 struct BlockAim {
   std::uint64_t bytes_per_lfs;
   std::uint64_t bytes_min;
   std::uint64_t bytes_max;
 };
 inline constexpr BlockAim kDirectBlock{256u << 10, 1u << 20, 4u << 20};
+inline constexpr BlockAim kOrderedBlock{64u << 10, 512u << 10, 2u << 20};
 inline constexpr BlockAim kMessageBlock{1u << 20, 1u << 20, 8u << 20};
 
 // Records of one block of fixed records, and (without bevies) whole chunks at every LFS, so that several threads may

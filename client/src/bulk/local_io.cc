@@ -10,6 +10,13 @@ namespace pif::client {
 namespace {
 
 constexpr int kIdleMs = 200;
+constexpr int kPipeBytes =
+    1 << 20;  // as much as anybody may ask for: each time one is full, two processes change places
+
+// What cannot be changed stays.
+void widen_pipe(int fd) {
+  if (::fcntl(fd, F_GETPIPE_SZ) < kPipeBytes) (void)::fcntl(fd, F_SETPIPE_SZ, kPipeBytes);
+}
 
 // The library knows its local file by nothing but a descriptor.
 std::string doing(std::string_view what, int fd) {
@@ -24,6 +31,7 @@ std::string doing(std::string_view what, int fd) {
 Result<LocalFile> LocalFile::of(int fd, const BulkOptions& options, bool writing) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return fail_errno(errno, doing("cannot use", fd));
+  if (writing && S_ISFIFO(info.st_mode)) widen_pipe(fd);
   LocalFile file;
   file.fd_ = fd;
   file.cancel_ = options.cancel;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 
 namespace pif::client {
@@ -107,10 +108,7 @@ Status pwrite_fixed(FileState& file, std::span<const std::byte> in, std::uint64_
 
 // ---- variable records ----
 
-struct Found {
-  RecordNumber record = 0;
-  std::uint64_t start = 0;  // byte offset of its first byte
-};
+using Found = FileState::RecordStart;
 
 // The record that holds byte `offset`, which is inside the file. Dibble has no byte view; each round cuts the range of
 // records to a sixteenth.
@@ -182,6 +180,13 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
 }
 
 }  // namespace
+
+Result<FileState::RecordStart> FileState::record_at_byte(std::uint64_t offset) {
+  PIF_ASSERT(offset < length.bytes(), offset, length.bytes());
+  if (!parts.format.is_fixed()) return find_record(*this, offset);
+  const RecordNumber record = offset / parts.format.record_length;
+  return RecordStart{record, record * parts.format.record_length};
+}
 
 Result<std::size_t> FileState::pread(std::span<std::byte> out, std::uint64_t offset) {
   if (parts.placed) {

@@ -113,6 +113,12 @@ class FileState {
   // ---- the byte view (byte_view.cc) ----
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
   [[nodiscard]] Result<std::size_t> pwrite(std::span<const std::byte> in, std::uint64_t offset);
+  // The record that holds byte `offset`, which is inside the file.
+  struct RecordStart {
+    RecordNumber record = 0;
+    std::uint64_t start = 0;  // of its first byte
+  };
+  [[nodiscard]] Result<RecordStart> record_at_byte(std::uint64_t offset);
 
   // ---- members of a file that several write (sharing.cc) ----
   bool is_shared() const { return member.has_value(); }

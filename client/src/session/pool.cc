@@ -179,6 +179,13 @@ void Pool::start(Task& task) {
   if (asleep_ > 0) more_.notify_one();
 }
 
+bool Pool::run_if_queued(Task& task) {
+  std::unique_lock lock(mutex_);
+  if (task.state_ != Task::State::kQueued) return false;
+  run_task(lock, task);
+  return true;
+}
+
 // The others begin at the front.
 void Pool::finish(Tasks& tasks) {
   std::unique_lock lock(mutex_);

@@ -48,6 +48,8 @@ class Pool {
   void start(Task& task);
   // Here and now.
   static void run_here(Task& task);
+  // Here and now, if it was started and no other thread has begun it; else nothing is done, and false.
+  bool run_if_queued(Task& task);
   // Returns when all are done, which were all started: runs here what no other thread has begun. What is thrown here
   // goes on from here, and others of them may not be done then.
   void finish(Tasks& tasks);

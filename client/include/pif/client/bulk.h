@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "pif/base/ids.h"
 #include "pif/base/result.h"
@@ -24,6 +25,9 @@ struct BulkOptions {
   const std::atomic<bool>* cancel = nullptr;  // set by anybody: ends with kCancelled
   std::uint64_t local_offset = 0;             // of a regular local file: where to begin
   Range records{0, UINT64_MAX};               // export only; clipped to the file
+  // Export only, without `records`: these bytes of all records, clipped to the file. Counts of records are then of
+  // those that were read for them.
+  Range bytes{0, UINT64_MAX};
 };
 
 // All bytes from `fd` into a file being created, of any format; does not commit. Fixed records: the last one may be
@@ -32,8 +36,14 @@ struct BulkOptions {
 // After an error abort the file.
 [[nodiscard]] Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options = {});
 
-// The bytes of the records, in order, to `fd`. The local file is neither truncated nor synced. Errors: kCancelled,
-// those of `fd` and of File::read(); any part may have been written then.
+// The bytes of the records, in order, to `fd`. A pipe is made as large as it may be, up to 1 MiB. The local file is
+// neither truncated nor synced. Errors: kCancelled, those of `fd` and of File::read(); any part may have been written
+// then.
 [[nodiscard]] Result<BulkCounts> export_stream(File& file, int fd, const BulkOptions& options = {});
+
+// The same to a function, which gets one block of bytes after another on the caller's thread, valid during its call,
+// while the next ones are read. Its error ends the export, and is the outcome. It does not use the file or its Client.
+using BlockSink = std::function<Status(std::span<const std::byte> block)>;
+[[nodiscard]] Result<BulkCounts> export_blocks(File& file, const BlockSink& sink, const BulkOptions& options = {});
 
 }  // namespace pif
