@@ -10,6 +10,7 @@
 #include "command/program.h"
 #include "files/byte_view.h"
 #include "names/operands.h"
+#include "pif/base/limits.h"
 #include "pif/base/write_all.h"
 #include "pif/client/bulk.h"
 #include "text/text.h"
@@ -81,20 +82,31 @@ Result<std::uint64_t> start_of_last_lines(ByteView& view, std::uint64_t count) {
   std::uint64_t at = view.size();
   bool is_found = false;
   PIF_TRY(view.for_each_piece_back({0, view.size()}, [&](std::span<const std::byte> piece) -> Result<ByteView::More> {
-    for (std::size_t left = piece.size(); left > 0; --left, --at) {
-      if (piece[left - 1] != std::byte{'\n'}) continue;
+    std::size_t left = piece.size();
+    while (const void* const found = ::memrchr(piece.data(), '\n', left)) {
+      left = static_cast<std::size_t>(static_cast<const std::byte*>(found) - piece.data());
       if (ends_to_pass == 0) {
         is_found = true;
+        at -= piece.size() - left - 1;
         return ByteView::More::kNo;
       }
       --ends_to_pass;
     }
+    at -= piece.size();
     return ByteView::More::kYes;
   }));
   return is_found ? at : 0;
 }
 
+// Much of it is read ahead, a little with no more around it than has to be checked.
 Status print_bytes(ByteView& view, Range bytes) {
+  const std::uint64_t header = view.header().size();
+  if (bytes.begin >= header && bytes.size() >= kBulkBytes) {
+    BulkOptions options;
+    options.bytes = {bytes.begin - header, bytes.end - header};
+    const auto moved = export_stream(view.file(), 1, options);
+    return moved ? Status{} : Status(fail(moved.error()));
+  }
   return view.for_each_piece(bytes, [](std::span<const std::byte> piece) -> Result<ByteView::More> {
     PIF_TRY(to_stdout(piece));
     return ByteView::More::kYes;
@@ -137,7 +149,10 @@ Status print_end(Client& client, const Amounts& amounts, bool from_end, const st
   PIF_TRY_VALUE(ByteView view, ByteView::open(client, path));
   if (amounts.records) return print_records(view, amounts.records->of(view.file_length().records, from_end));
   if (amounts.bytes) return print_bytes(view, amounts.bytes->of(view.size(), from_end));
-  PIF_TRY_VALUE(const Range lines, bytes_of_lines(view, amounts.lines.value_or(Amount()), from_end));
+  const Amount wanted = amounts.lines.value_or(Amount());
+  const bool are_lines = view.file().format() == Format::lines() && view.header().empty() && !view.file().is_placed();
+  if (are_lines) return print_records(view, wanted.of(view.file_length().records, from_end));
+  PIF_TRY_VALUE(const Range lines, bytes_of_lines(view, wanted, from_end));
   return print_bytes(view, lines);
 }
 
