@@ -248,6 +248,7 @@ def help_lists_all_commands_and_tools():
         "server",
         "lfs",
         "exec",
+        "count",  # pif wc runs it
         "simulate",
         "numbers-model",
         "parity-model",

@@ -95,9 +95,9 @@ Controller::Controller(Client& client, ControllerOptions options)
 
 Controller::~Controller() { abort(); }
 
-Result<std::size_t> Controller::open(const std::string& path) {
+Result<std::size_t> Controller::open(const std::string& path, Client::Mode mode) {
   const PhaseTimer timer(impl_->report, "create", impl_->session.clock());
-  PIF_TRY_VALUE(File file, impl_->client.open(path, Client::Mode::kHold));
+  PIF_TRY_VALUE(File file, impl_->client.open(path, mode));
   if (file.is_placed()) {
     return fail(
         Code::kInvalid,

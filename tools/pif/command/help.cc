@@ -44,7 +44,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kTools = 
      {"transpose", "Transpose a matrix whose rows are records"}}};
 
 // Programs, but not for people.
-constexpr std::array<std::string_view, 6> kNoTools = {"server",   "lfs",           "exec",
+constexpr std::array<std::string_view, 7> kNoTools = {"server",   "lfs",           "exec",        "count",
                                                       "simulate", "numbers-model", "parity-model"};
 
 std::string line(const std::string& name, const std::string& what) { return fmt::format("  {:<13} {}\n", name, what); }

@@ -1,14 +1,12 @@
 #include "files/copy_file.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "command/child.h"
 #include "command/failures.h"
-#include "command/interrupt.h"
+#include "command/run_tool.h"
 #include "files/copy_forks.h"
 #include "names/entries.h"
 #include "pif/base/inheriting.h"
@@ -109,25 +107,12 @@ Status copy_here(Client& client, const Entry& entry, const std::string& from, co
   return done;
 }
 
-// What a tool's report says went wrong.
-Error error_in(const std::string& report, int exit_code) {
-  const Json document = Json::parse(report, nullptr, false);
-  const Json error = document.is_object() ? document.value("error", Json::object()) : Json::object();
-  if (!error.is_object() || !error.contains("text"))
-    return {Code::kInternal, fmt::format("pif-copy ended with {} and did not say why", exit_code), {}};
-  return {code_named(error.value("code", "")).value_or(Code::kInternal), error.value("text", ""),
-          error.value("node", "")};
-}
-
 Status copy_by_tool(const Program& program, const std::string& from, const std::string& to, bool no_clobber) {
-  std::vector<std::string> words = {"pif-copy", "--json", "--pif", program.folder(), "--route", program.common.route};
-  if (program.common.stale) words.emplace_back("--stale");
-  if (no_clobber) words.emplace_back("--no-clobber");
-  words.insert(words.end(), {from, to});
-  if (program.common.data != "auto") ::setenv("PIF_DATA", program.common.data.c_str(), 1);
-  PIF_TRY_VALUE(const ChildEnd end, run_child(std::move(words), ChildOutput::kCatch));
-  PIF_TRY(check_interrupt());
-  return end.exit_code == 0 ? Status{} : Status(fail(error_in(end.output, end.exit_code)));
+  std::vector<std::string> arguments;
+  if (no_clobber) arguments.emplace_back("--no-clobber");
+  arguments.insert(arguments.end(), {from, to});
+  const auto report = run_tool(program, "pif-copy", arguments);
+  return report ? Status{} : Status(fail(report.error()));
 }
 
 }  // namespace

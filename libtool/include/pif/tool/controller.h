@@ -71,8 +71,9 @@ class Controller {
   Controller& operator=(const Controller&) = delete;
 
   // Opens an input and holds it against writers until the job is over. kBusy names a writer who has it. Returns its
-  // number, from 0. Else as Client::open().
-  Result<std::size_t> open(const std::string& path);
+  // number, from 0. Else as Client::open(). kRead: nobody is held off. Then workers see the file as long as it is when
+  // they start, and a row that is overwritten while it is read may be kCorrupt to them.
+  Result<std::size_t> open(const std::string& path, Client::Mode mode = Client::Mode::kHold);
   // Creates an output that nobody sees before commit(). Returns its number, from 0. Errors: as Client::create();
   // kUnavailable: it would have parity and rows on an LFS that is lost, where no worker runs.
   Result<std::size_t> create(const std::string& path, const CreateOptions& options);
