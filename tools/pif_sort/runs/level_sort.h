@@ -11,24 +11,26 @@
 
 namespace pif::sort {
 
-// Texts: text(row) is the key's text, which has no byte 0 (or all have the same length); fetch_place(row) and
+// Texts: text(row) is the key's text; fetch_place(row) and
 // fetch(row) fetch what that will look at, and then the text, into the cache.
 template <typename Texts>
 class LevelSort {
  public:
-  // Both outlive it.
-  LevelSort(const Order& order, const Texts& texts) : order_(order), texts_(texts) {}
+  // Both outlive it. has_zeros: some texts of variable length have a byte 0.
+  LevelSort(const Order& order, const Texts& texts, bool has_zeros)
+      : order_(order), texts_(texts), has_zeros_(has_zeros) {}
 
   // elements: with their first chunks. Afterwards in order, and each as a run has it.
   void sort(std::span<Element> elements) { sort(elements, 0); }
 
   // The same for elements that all have this chunk, `level`, in the order of their rows.
   void settle(std::span<Element> same, unsigned level) {
-    if (order_.is_outside(code_of(same[0]))) return sort_by_texts(same, same[0], 0);
-    if (order_.is_end(last_byte(same[0]), level)) {
+    const bool is_unclear = order_.is_unclear(code_of(same[0]), has_zeros_);
+    if (is_unclear ? are_same_texts(same) : order_.is_end(last_byte(same[0]), level)) {
       for (Element& element : same.subspan(1)) element = same_key(element);
       return;
     }
+    if (is_unclear) return sort_by_texts(same, same[0], 0);
     const unsigned next = next_level(same, level);
     if (next > kLevelMax) {
       const Element tie = order_.chunk(texts_.text(row_of(same[0])), kLevelMax, 0);
@@ -79,13 +81,23 @@ class LevelSort {
     if (i + kAhead < elements.size()) texts_.fetch(row_of(elements[i + kAhead]));
   }
 
+  bool are_same_texts(std::span<const Element> same) const {
+    const std::string_view first = texts_.text(row_of(same[0]));
+    for (std::size_t i = 1; i < same.size(); ++i) {
+      fetch_ahead(same, i);
+      if (texts_.text(row_of(same[i])) != first) return false;
+    }
+    return true;
+  }
+
   // The first one in which two of them differ, or a lower one: of many that differ soon not all are looked at.
   unsigned next_level(std::span<const Element> same, unsigned level) const {
     const std::size_t from = order_.chunk_begin(level + 1);
     std::size_t common = common_of(same.first(std::min(same.size(), kFewElements)), SIZE_MAX, from);
     if (common >= from + kChunkBytes) common = common_of(same, common, from);
-    const std::size_t differs = (std::max(common, from) - order_.chunk_begin(0)) / kChunkBytes;
-    return static_cast<unsigned>(std::min<std::size_t>(differs, kLevelMax + 1));
+    const std::size_t first = (std::max(common, from) - order_.chunk_begin(0)) / kChunkBytes;
+    const auto most = static_cast<unsigned>(std::min<std::size_t>(first, kLevelMax + 1));
+    return order_.level_to_stop(texts_.text(row_of(same[0])), level + 1, most, has_zeros_);
   }
 
   // Bytes in which they all agree, of `most`; `from` are known to be.
@@ -125,6 +137,7 @@ class LevelSort {
 
   const Order& order_;
   const Texts& texts_;
+  const bool has_zeros_;
 };
 
 }  // namespace pif::sort

@@ -158,8 +158,8 @@ void Loaded::sort_behind_chunk() {
 }
 
 void Loaded::sort(Ties ties) {
-  const bool has_levels = wants_levels(maker_) && !traits_.has_zeros;
-  if (has_levels && ties == Ties::kNow) return LevelSort(order_, *this).sort(elements_);
+  const bool has_levels = wants_levels(maker_);
+  if (has_levels && ties == Ties::kNow) return LevelSort(order_, *this, traits_.has_zeros).sort(elements_);
   hwy::Sorter()(elements_.data(), elements_.size(), hwy::SortAscending());
   if (has_levels) return;
   if (!order_.chunk_is_all()) sort_behind_chunk();
@@ -183,9 +183,9 @@ struct PlacedTexts {
 }  // namespace
 
 void Loaded::settle(std::byte* records, std::uint64_t* ends) {
-  if (!wants_levels(maker_) || traits_.has_zeros) return;
+  if (!wants_levels(maker_)) return;
   const PlacedTexts texts{maker_, records, ends};
-  LevelSort sort(order_, texts);
+  LevelSort sort(order_, texts, traits_.has_zeros);
   for (std::uint32_t begin = 0, end = 0; begin < elements_.size(); begin = end) {
     for (end = begin + 1; end < elements_.size() && is_same_chunk(elements_[begin], elements_[end]);) ++end;
     if (end - begin == 1) continue;

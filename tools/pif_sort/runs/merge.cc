@@ -65,7 +65,8 @@ Merger::Merger(std::span<const RunView> runs, std::vector<std::size_t> begin, st
       asked_(at_),
       ask_at_(runs.size(), SIZE_MAX),
       order_(order),
-      has_levels_(std::all_of(runs.begin(), runs.end(), [](const RunView& run) { return run.has_levels; })) {
+      has_levels_(std::all_of(runs.begin(), runs.end(), [](const RunView& run) { return run.has_levels; })),
+      has_zeros_(std::any_of(runs.begin(), runs.end(), [](const RunView& run) { return run.has_zeros; })) {
   leaves_ = std::bit_ceil(static_cast<std::uint32_t>(std::max<std::size_t>(runs.size(), 1)));
   losers_.resize(leaves_);
   codes_.resize(leaves_);
@@ -134,21 +135,22 @@ bool Merger::settle(std::uint32_t a, std::uint32_t b) {
 // Behind the chunk that both have. loser: its code, behind the other one.
 int Merger::compare_texts(std::uint32_t a, std::uint32_t b, OffsetCode& loser) {
   const unsigned level = loser.level();
-  const bool is_outside = order_.is_outside(loser);
-  if (!is_outside && order_.is_end(static_cast<unsigned>(loser.low) & 0xff, level)) {
+  const bool is_unclear = order_.is_unclear(loser, has_zeros_);
+  if (!is_unclear && order_.is_end(static_cast<unsigned>(loser.low) & 0xff, level)) {
     loser = kSameCode;
     return 0;
   }
   ++looked_at_;
   const std::string_view x = order_.text_of(runs_[a].record(at_[a])), y = order_.text_of(runs_[b].record(at_[b]));
-  const std::size_t same = common_bytes(x, y, is_outside ? 0 : order_.chunk_begin(level + 1));
+  const std::size_t same = common_bytes(x, y, is_unclear ? 0 : order_.chunk_begin(level + 1));
   const int order = order_.compare_behind(x, y, same);
   if (order == 0) {
     loser = kSameCode;
-  } else if (!is_outside) {
-    const std::size_t differs = (same - order_.chunk_begin(0)) / kChunkBytes;
-    loser =
-        code_of(order_.chunk(order < 0 ? y : x, static_cast<unsigned>(std::min<std::size_t>(differs, kLevelMax)), 0));
+  } else if (!is_unclear) {
+    const std::size_t first = (same - order_.chunk_begin(0)) / kChunkBytes;
+    const auto most = static_cast<unsigned>(std::min<std::size_t>(first, kLevelMax));
+    const unsigned differs = order_.level_to_stop(x, std::min(level + 1, most), most, has_zeros_);
+    loser = code_of(order_.chunk(order < 0 ? y : x, differs, 0));
   }
   return order;
 }

@@ -53,7 +53,7 @@ class Merger {
   // unless all runs have levels.
   std::vector<OffsetCode> codes_;
   Order& order_;
-  bool has_levels_;
+  bool has_levels_, has_zeros_;
   std::uint32_t leaves_ = 1;           // a power of two
   std::vector<std::uint32_t> losers_;  // by inner node, from 1
   std::uint32_t winner_ = 0;

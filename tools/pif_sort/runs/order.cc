@@ -70,6 +70,11 @@ Element Order::first_chunk(const RunView& run, std::size_t i) {
   return level_of(element) == 0 ? element : chunk(text_of(run.record(i)), 0, row_of(element));
 }
 
+unsigned Order::level_to_stop(std::string_view text, unsigned level, unsigned most, bool has_zeros) const {
+  while (has_zeros && level < most && text[chunk_begin(level + 1) - 1] != '\0') ++level;
+  return has_zeros ? level : most;
+}
+
 int Order::compare_behind(std::string_view a, std::string_view b, std::size_t same) const {
   int order = 0;
   if (same < a.size() && same < b.size()) {

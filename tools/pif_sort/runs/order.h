@@ -12,7 +12,7 @@ namespace pif::sort {
 // Bytes that two texts have in common in front; `from` are known to be.
 std::size_t common_bytes(std::string_view a, std::string_view b, std::size_t from);
 
-// Whether elements of runs have levels, where no key has a byte 0: keys are text, and may be longer than a chunk.
+// Whether elements of runs have levels: keys are text, and may be longer than a chunk.
 bool wants_levels(const KeyMaker& maker);
 
 // By sort key, ties by record number. Not thread-safe: it has memory for two keys.
@@ -45,10 +45,12 @@ class Order {
 
   // Where a chunk begins in a text that begins as nearly all do (KeyMaker::common).
   std::size_t chunk_begin(std::size_t level) const { return maker_->common().size() + level * kChunkBytes; }
-  // Whether texts with this first chunk may begin in another way, and so differ anywhere: it only says that they come
-  // before all that begin as nearly all do, or behind them.
-  bool is_outside(const OffsetCode& code) const {
-    return !maker_->common().empty() && (code == kLowestCode || code == kHighestCode);
+  // Whether texts with this code behind one another may still differ anywhere. They begin in another way than nearly
+  // all: the first chunk only says whether they come before all these, or behind. Or there are texts with a byte 0
+  // (has_zeros): the chunk does not say whether it is that, or no byte any more.
+  bool is_unclear(const OffsetCode& code, bool has_zeros) const {
+    const bool is_outside = !maker_->common().empty() && (code == kLowestCode || code == kHighestCode);
+    return is_outside || (has_zeros && is_end(static_cast<unsigned>(code.low) & 0xff, code.level()));
   }
   // With levels: chunk `level` of the record's key, for that row.
   Element chunk(std::string_view text, unsigned level, std::uint32_t row) const;
@@ -57,6 +59,9 @@ class Order {
     if (maker_->fixed_length()) return (level + 1) * kChunkBytes >= *maker_->fixed_length();
     return last_byte == (maker_->is_reversed() ? 0xffU : 0U);
   }
+  // The first level from `level` on, but `most`, at which this text's code may be unclear because of its own byte 0.
+  // Texts that agree there have that level: to know more of one than of others would order them wrongly.
+  unsigned level_to_stop(std::string_view text, unsigned level, unsigned most, bool has_zeros) const;
   std::string_view text_of(Bytes record) const { return maker_->text_of(record); }
   // Texts that agree in `same` bytes and no more: negative, 0 or positive.
   int compare_behind(std::string_view a, std::string_view b, std::size_t same) const;

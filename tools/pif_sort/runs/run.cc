@@ -212,7 +212,8 @@ std::vector<RunView> views_of(const Runs& runs, const Format& format, const KeyM
     view.records = records;
     view.record_length = format.record_length;
     view.by_row = runs.by_row;
-    view.has_levels = wants_levels(maker) && !runs.traits.has_zeros;
+    view.has_levels = wants_levels(maker);
+    view.has_zeros = runs.traits.has_zeros;
     view.is_ended = runs.traits.is_ended;
     if (!format.is_fixed()) view.ends = ends.data() + first_end;
     if (!runs.by_row) records += format.is_fixed() ? count * format.record_length : view.ends[count];

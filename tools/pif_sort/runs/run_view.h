@@ -29,7 +29,8 @@ struct RunView {
   const std::uint64_t* ends = nullptr;  // variable records: ends[i], ends[i + 1]
   std::uint32_t record_length = 0;      // fixed ones
   bool by_row = false;
-  bool has_levels = false;  // elements have them, and no key of variable length has a byte 0
+  bool has_levels = false;  // elements have them
+  bool has_zeros = false;   // a key of variable length has a byte 0
   bool is_ended = true;     // delimited records: each has its delimiter
   // Records of a window: so many are read from the disk ahead of where the run is merged. 0: all are in memory.
   std::size_t window = 0;

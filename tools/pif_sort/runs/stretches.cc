@@ -9,7 +9,7 @@
 namespace pif::sort {
 namespace {
 
-constexpr std::uint64_t kPartRecords = 4096;      // fewer are not worth a thread
+constexpr std::uint64_t kPartRecords = 2048;      // fewer are not worth a thread
 constexpr std::size_t kBufferBytes = 512u << 10;  // of records for one component, one at least
 
 }  // namespace
