@@ -46,6 +46,12 @@ TEST_CASE("files that may be the only copy stay, whatever time goes by") {
     auto length = peer.request(kFile, kMayRead);
     length.envelope.mutable_length()->set_file(kFile);
     CHECK(code_of(peer.call(std::move(length))) == Code::kCorrupt);  // and not 0 records
+    auto list = peer.request(0, kMayManage);
+    list.envelope.mutable_list_components()->set_quarantined(true);
+    const auto listed = peer.call(std::move(list)).value().envelope.list_components_reply();
+    REQUIRE(listed.components_size() == 1);
+    CHECK(listed.components(0).shape().file() == kFile);
+    CHECK(listed.components(0).bytes() > 0);
     f.server.states[kFile] = wire::kFileRemoved;
     (void)peer.self().pause(5min);
     CHECK(aside(f.node) == 0);

@@ -159,9 +159,9 @@ Status RestoresHistory::accept_old(Workload& client) {
   cli::Inventory inventory(session);
   PIF_TRY(inventory.open(cli::Inventory::Needs::kAnswers));
   PIF_TRY(inventory.flush());
-  PIF_TRY_VALUE(const auto components, inventory.everything());
+  PIF_TRY_VALUE(const auto everything, inventory.everything());
   PIF_TRY_VALUE(const auto files, inventory.all_files());
-  const auto plan = cli::plan_old(files, components, inventory.nodes());
+  const auto plan = cli::plan_old(files, everything, inventory.nodes());
   proto::Envelope adopt;
   for (const auto& one : plan.adopted) {
     *adopt.mutable_adopt_files()->add_files() = one;

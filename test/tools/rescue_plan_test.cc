@@ -36,7 +36,7 @@ TEST_CASE(
       {3, {{1, component(kComponentCommitted)}}}, {4, {{1, component(kComponentCommitted)}}},
       {5, {{1, component(kComponentOpen)}}},      {6, {{1, component(kComponentSealed)}}}};
   std::vector<std::uint64_t> adopted;
-  for (const auto& one : plan_old(files, held, {}).adopted) adopted.push_back(one.file());
+  for (const auto& one : plan_old(files, {held}, {}).adopted) adopted.push_back(one.file());
   CHECK(adopted == std::vector<std::uint64_t>{1, 5, 6});
 }
 
@@ -50,7 +50,7 @@ TEST_CASE("rows that were appended after an old directory was copied are missed 
   std::vector<proto::NodeInfo> nodes(2);
   nodes[0].set_id(1);
   nodes[1].set_id(2);
-  const auto marked = plan_old({{1, known}}, {{1, {{1, first}}}}, nodes).marked;
+  const auto marked = plan_old({{1, known}}, {{{1, {{1, first}}}}}, nodes).marked;
   REQUIRE(marked.size() == 1);
   CHECK(marked[0].node == 2);
   CHECK(marked[0].kind == wire::kMarkLost);
@@ -66,7 +66,7 @@ TEST_CASE("a file is marked whose LFS 0 has removed its component, and with it w
   nodes[0].set_id(1);
   nodes[1].set_id(2);
   const auto marks = [&](const std::map<std::uint64_t, FileRecord>& files) {
-    return plan_old(files, {{1, {{2, second}}}}, nodes);
+    return plan_old(files, {{{1, {{2, second}}}}}, nodes);
   };
   CHECK(marks({{1, known}}).marked.empty());  // sealed rows need no LFS 0
   second.set_generation(7);
@@ -78,6 +78,24 @@ TEST_CASE("a file is marked whose LFS 0 has removed its component, and with it w
   REQUIRE(adopted.size() == 1);
   REQUIRE(adopted[0].marks_size() == 1);
   CHECK(adopted[0].marks(0).node() == 1);
+}
+
+TEST_CASE("an empty file is marked of which an LFS has put rows aside that its catalogue does not know") {
+  FileRecord known = file(kFileCommitted);
+  known.mutable_layout()->add_nodes(2);
+  std::vector<proto::NodeInfo> nodes(2);
+  nodes[0].set_id(1);
+  nodes[1].set_id(2);
+  CHECK(plan_old({{1, known}}, {}, nodes).marked.empty());
+  Everything everything{{}, {{1, 1}, {2, 2}}};  // of another file, too
+  const auto marked = plan_old({{1, known}}, everything, nodes).marked;
+  REQUIRE(marked.size() == 1);
+  CHECK(marked[0].node == 1);
+  CHECK(marked[0].kind == wire::kMarkLost);
+  auto made_again = component(kComponentCommitted);
+  *made_again.mutable_shape()->mutable_layout() = known.layout();
+  everything.components[1][1] = made_again;
+  CHECK(plan_old({{1, known}}, everything, nodes).marked.empty());
 }
 
 TEST_CASE("an LFS is not given up while another of its pair is away that may have what it had") {
@@ -116,8 +134,8 @@ TEST_CASE("a file is marked that an LFS has overwritten after the directory was 
   for (auto& node : nodes) node.set_number(100);  // what the directory has heard
   using Marks = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
   const auto marks = [&](bool is_known) {
-    const auto plan = is_known ? plan_old({{1, known}}, {{1, {{1, first}, {2, second}}}}, nodes)
-                               : plan_old({}, {{1, {{1, first}, {2, second}}}}, nodes);
+    const auto plan = is_known ? plan_old({{1, known}}, {{{1, {{1, first}, {2, second}}}}}, nodes)
+                               : plan_old({}, {{{1, {{1, first}, {2, second}}}}}, nodes);
     Marks out;
     for (const MarkedFile& one : plan.marked) out.emplace_back(one.node, one.kind);
     for (const auto& one : plan.adopted) {

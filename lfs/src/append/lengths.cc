@@ -1,7 +1,5 @@
 #include "append/lengths.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "append/acting.h"
@@ -24,9 +22,7 @@ bool Lengths::may_answer_alone() const {
 }
 
 bool Lengths::aside_has_rows(FileId file) const {
-  return aside_.has(file) && std::any_of(aside_.copies().begin(), aside_.copies().end(), [&](const AsideCopy& copy) {
-           return copy.file == file && !is_without_rows(context_.world.storage, context_.config.root, copy);
-         });
+  return aside_.has_rows(context_.world.storage, context_.config.root, file);
 }
 
 Status Lengths::check_not_returning() const {

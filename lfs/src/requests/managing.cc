@@ -224,7 +224,7 @@ void Managing::settle(const Request& request, const proto::Settle& asked) {
   one_done({});
 }
 
-// Files put aside are listed, too; nothing is known of them but the id.
+// Files put aside are listed, too; nothing is known of them but the id, and the bytes of their rows.
 Result<net::Packet> Managing::list_quarantine(const Request& request) {
   const auto& asked = request.envelope().list_components();
   std::map<FileId, proto::StoredQuarantine> found;
@@ -241,10 +241,12 @@ Result<net::Packet> Managing::list_quarantine(const Request& request) {
   const FileId last = has_more ? found.rbegin()->first : FileId(UINT64_MAX);
   for (const AsideCopy& copy : aside_.copies()) {
     if (copy.file.value <= asked.after() || copy.file > last) continue;
-    const auto [at, is_new] = found.try_emplace(copy.file);
-    if (!is_new) continue;
-    at->second.mutable_state()->mutable_shape()->set_file(copy.file.value);
-    at->second.set_since(copy.since);
+    proto::StoredQuarantine& entry = found[copy.file];
+    if (entry.state().shape().has_layout()) continue;  // in quarantine as well
+    entry.mutable_state()->mutable_shape()->set_file(copy.file.value);
+    entry.mutable_state()->set_bytes(entry.state().bytes() +
+                                     row_bytes(context_.world.storage, context_.config.root, copy));
+    if (entry.since() == 0) entry.set_since(copy.since);
   }
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_list_components_reply();

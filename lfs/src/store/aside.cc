@@ -69,13 +69,14 @@ Result<std::optional<AsideCopy>> put_aside_now(component::Storage& storage, cons
   return std::optional(AsideCopy{file, since});
 }
 
-bool is_without_rows(component::Storage& storage, const std::string& root, const AsideCopy& copy) {
+std::uint64_t row_bytes(component::Storage& storage, const std::string& root, const AsideCopy& copy) {
+  std::uint64_t bytes = 0;
   for (const std::string& path : component::possible_names(component::stem(root, copy.file))) {
     if (!path.ends_with(".dat") && !path.ends_with(".idx")) continue;
     const auto stored = storage.stored_bytes(folder_of(root, copy.since) + "/" + name_in(path));
-    if (!stored || stored->value_or(0) > 0) return false;
+    bytes += stored ? stored->value_or(0) : 1;
   }
-  return true;
+  return bytes;
 }
 
 Status remove_aside(component::Storage& storage, const std::string& root, const AsideCopy& copy) {
@@ -104,6 +105,12 @@ Status Aside::load(component::Storage& storage, const std::string& root) {
 bool Aside::has(FileId file) const {
   const auto found = copies_.lower_bound({file, std::numeric_limits<std::int64_t>::min()});
   return found != copies_.end() && found->file == file;
+}
+
+bool Aside::has_rows(component::Storage& storage, const std::string& root, FileId file) const {
+  return has(file) && std::any_of(copies_.begin(), copies_.end(), [&](const AsideCopy& copy) {
+           return copy.file == file && row_bytes(storage, root, copy) > 0;
+         });
 }
 
 void Aside::learn(FileId file, Word word) {

@@ -34,8 +34,9 @@ struct AsideCopy {
 // The same of one component at a moment that is free, durably. Nothing: it had no files. Any thread.
 [[nodiscard]] Result<std::optional<AsideCopy>> put_aside_now(component::Storage& storage, const std::string& root,
                                                              FileId file, std::int64_t now);
-// Whether its files have no bytes of rows, as those of a file that was made and never filled. Any thread.
-[[nodiscard]] bool is_without_rows(component::Storage& storage, const std::string& root, const AsideCopy& copy);
+// Bytes of rows that its files have: 0 for a file that was made and never filled. One whose size cannot be read counts
+// as 1. Any thread.
+[[nodiscard]] std::uint64_t row_bytes(component::Storage& storage, const std::string& root, const AsideCopy& copy);
 // Its files are gone, and its folder, if nothing is left in it. Any thread.
 [[nodiscard]] Status remove_aside(component::Storage& storage, const std::string& root, const AsideCopy& copy);
 
@@ -61,6 +62,8 @@ class Aside {
   void forget(const AsideCopy& copy);
 
   [[nodiscard]] bool has(FileId file) const;
+  // Whether a copy of it has rows: they may be the only ones that are left.
+  [[nodiscard]] bool has_rows(component::Storage& storage, const std::string& root, FileId file) const;
   [[nodiscard]] const std::set<AsideCopy>& copies() const { return copies_; }
   // Of a file that has copies here.
   void learn(FileId file, Word word);

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "command/node_states.h"
@@ -13,6 +15,12 @@ namespace pif::cli {
 
 using FileRecord = proto::ListFilesReply::One;
 using Held = std::map<std::uint32_t, proto::ComponentState>;  // by NodeId
+
+// All that LFSs have.
+struct Everything {
+  std::map<std::uint64_t, Held> components;                   // by file; quarantined ones, too
+  std::set<std::pair<std::uint64_t, std::uint32_t>> aside{};  // {file, NodeId}: rows that no catalogue knows
+};
 
 inline constexpr std::uint32_t kFilePending = 1, kFileCommitted = 2, kFileDoomed = 3;
 inline constexpr std::uint32_t kComponentOpen = 1, kComponentSealed = 2, kComponentCommitted = 3;

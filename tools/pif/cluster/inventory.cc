@@ -157,11 +157,17 @@ Result<std::vector<Inventory::Quarantined>> Inventory::quarantine() {
   return out;
 }
 
-Result<std::map<std::uint64_t, Held>> Inventory::everything() {
-  PIF_TRY_VALUE(auto all, all_components());
-  PIF_TRY_VALUE(auto aside, quarantine());
-  for (Quarantined& one : aside)
-    if (one.is_known()) all[one.state.shape().file()].emplace(one.node, std::move(one.state));
+Result<Everything> Inventory::everything() {
+  Everything all;
+  PIF_TRY_VALUE(all.components, all_components());
+  PIF_TRY_VALUE(auto quarantined, quarantine());
+  for (Quarantined& one : quarantined) {
+    const std::uint64_t file = one.state.shape().file();
+    if (one.is_known())
+      all.components[file].emplace(one.node, std::move(one.state));
+    else if (one.state.bytes() > 0)
+      all.aside.emplace(file, one.node);
+  }
   return all;
 }
 

@@ -35,12 +35,12 @@ class Inventory {
     proto::ComponentState state;
     std::int64_t since = 0;
 
-    // Else files that the catalogue does not know: there is only the id.
+    // Else files that the catalogue does not know: there are only the id, and bytes() of their rows.
     bool is_known() const { return state.shape().layout().nodes_size() > 0; }
   };
   [[nodiscard]] Result<std::vector<Quarantined>> quarantine();
-  // All components, and what is in quarantine.
-  [[nodiscard]] Result<std::map<std::uint64_t, Held>> everything();
+  // All components, what is in quarantine, and what was put aside.
+  [[nodiscard]] Result<Everything> everything();
   // All LFSs bring their overwrites in place. One that does not serve has done so at its start.
   [[nodiscard]] Status flush();
   // Commits nothing for so long, everywhere; 0: goes on.

@@ -487,9 +487,9 @@ Outcome accept_old(const Program& program, const RescueOptions& options) {
   Inventory inventory(session);
   PIF_TRY(inventory.open(Inventory::Needs::kAnswers));
   PIF_TRY(inventory.flush());  // so that components say what was overwritten
-  PIF_TRY_VALUE(const auto components, inventory.everything());
+  PIF_TRY_VALUE(const Everything everything, inventory.everything());
   PIF_TRY_VALUE(const auto files, inventory.all_files());
-  const OldDirectoryPlan plan = plan_old(files, components, inventory.nodes());
+  const OldDirectoryPlan plan = plan_old(files, everything, inventory.nodes());
   if (program.common.json) {
     Json adopted = Json::array();
     for (const auto& one : plan.adopted)

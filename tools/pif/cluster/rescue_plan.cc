@@ -119,7 +119,18 @@ bool is_newer(const proto::NodeInfo& node, const proto::FileLayout& layout, cons
          is_elsewhere(node.id(), layout, file_length);
 }
 
-proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held, const std::vector<proto::NodeInfo>& nodes) {
+// Whether rows are gone there. Files that its catalogue does not know have rows of a component that was being removed,
+// or whose entry is lost: the LFS does not say that it never had any (Length).
+bool is_lost(std::uint32_t node, std::uint64_t file, const proto::FileLayout& layout,
+             const proto::FileLength& file_length, const Held& held, const Everything& everything) {
+  const std::uint64_t rows = rows_on(node, layout, file_length);
+  const auto there = held.find(node);
+  if (there == held.end() && (rows > 0 || everything.aside.contains({file, node}))) return true;
+  return (there != held.end() && there->second.rows() < rows) || lacks_sequencer(node, layout, held);
+}
+
+proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held, const Everything& everything,
+                               const std::vector<proto::NodeInfo>& nodes) {
   proto::AdoptFiles::One one;
   const proto::ComponentState& any = held.begin()->second;
   one.set_file(file);
@@ -129,10 +140,7 @@ proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held, const std::
   one.set_owner(any.shape().owner());
   for (const auto& [node, state] : held) one.set_epoch(std::max(one.epoch(), state.epoch()));
   for (const std::uint32_t node : one.layout().nodes()) {
-    const auto there = held.find(node);
-    const std::uint64_t rows = rows_on(node, one.layout(), one.file_length());
-    const bool has_rows = rows == 0 || (there != held.end() && there->second.rows() >= rows);
-    const bool lost = !has_rows || lacks_sequencer(node, one.layout(), held);
+    const bool lost = is_lost(node, file, one.layout(), one.file_length(), held, everything);
     const auto known =
         std::find_if(nodes.begin(), nodes.end(), [node](const proto::NodeInfo& info) { return info.id() == node; });
     const bool mixed = known != nodes.end() && is_newer(*known, one.layout(), one.file_length(), held);
@@ -227,8 +235,8 @@ AcceptedPlan plan_accepted(std::uint32_t node, const std::map<std::uint64_t, Fil
   return out;
 }
 
-OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files,
-                          const std::map<std::uint64_t, Held>& everything, const std::vector<proto::NodeInfo>& nodes) {
+OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, const Everything& everything,
+                          const std::vector<proto::NodeInfo>& nodes) {
   OldDirectoryPlan out;
   // What the directory has as being created may have been committed since.
   const auto is_unknown = [&](std::uint64_t id, const Held& held) {
@@ -237,21 +245,18 @@ OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files,
     return file->second.state() == kFilePending &&
            std::any_of(held.begin(), held.end(), [](const auto& one) { return one.second.state() != kComponentOpen; });
   };
-  for (const auto& [id, held] : everything) {
+  for (const auto& [id, held] : everything.components) {
     if (held.empty() || !is_unknown(id, held) || held.begin()->second.shape().layout().nodes().empty()) continue;
-    out.adopted.push_back(adopted(id, held, nodes));
+    out.adopted.push_back(adopted(id, held, everything, nodes));
   }
   for (const auto& [id, file] : files) {
     if (file.state() != kFileCommitted) continue;
-    const auto found = everything.find(id);
-    const Held held = found == everything.end() ? Held() : found->second;
+    const auto found = everything.components.find(id);
+    const Held held = found == everything.components.end() ? Held() : found->second;
     const proto::FileLength file_length = longest(file, &held);
     for (const auto& node : nodes) {
       if (!uses(node.id(), file)) continue;
-      const std::uint64_t rows = rows_on(node.id(), file.layout(), file_length);
-      const auto there = held.find(node.id());
-      const bool has_rows = rows == 0 || (there != held.end() && there->second.rows() >= rows);
-      const bool lost = !has_rows || lacks_sequencer(node.id(), file.layout(), held);
+      const bool lost = is_lost(node.id(), id, file.layout(), file_length, held, everything);
       // The directory may have forgotten that the LFS was taken back after changes had been lost there. Or the LFS is
       // older still.
       const bool is_old = (node.taken_back() > 0 || node.state() == kNodeStale) && !file.untouched();

@@ -58,13 +58,13 @@ struct AcceptedPlan {
 AcceptedPlan plan_accepted(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
                            const std::vector<proto::NodeInfo>& nodes);
 
-// An old directory is kept. `everything`: all components, quarantined ones too, with all overwrites in place. `nodes`:
-// as a server that is behind describes them.
+// An old directory is kept. `everything`: with all overwrites in place. `nodes`: as a server that is behind describes
+// them.
 struct OldDirectoryPlan {
   std::vector<proto::AdoptFiles::One> adopted;  // what it does not know
   std::vector<MarkedFile> marked;               // what it knows, and LFSs have lost or may have old
 };
-OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files,
-                          const std::map<std::uint64_t, Held>& everything, const std::vector<proto::NodeInfo>& nodes);
+OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, const Everything& everything,
+                          const std::vector<proto::NodeInfo>& nodes);
 
 }  // namespace pif::cli
