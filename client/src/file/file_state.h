@@ -146,6 +146,7 @@ class FileState {
   const FileParts& parts;  // grant's
   // The directory's length at the opening: of a marked file the only one where LFS 0 has no component any more.
   FileLength directory_length;
+  bool is_marked = false;  // opened with --stale: rows of it may be gone, and what LFS 0 knew of its length
   const OpenKind kind;
   Phase phase = Phase::kOpen;
   std::vector<std::unique_ptr<access::ComponentAccess>> components;  // by LFS

@@ -124,7 +124,8 @@ Status KnownLength::ask() {
     return said;
   };
   auto said = ask_first();
-  const bool has_none = said ? said->records == 0 : said.error().code == Code::kNotFound;
+  const bool has_none = said ? said->records == 0
+                             : said.error().code == Code::kNotFound || (file_.is_marked && has_lost_it(said.error()));
   if (has_none && parts.file_length.records == 0 && !parts.is_protected())
     said = file_.directory_length;  // an empty file has no component, and of a marked one it may be gone
   if (!said && !is_of_newer_view && access::can_rebuild(parts, said.error())) {

@@ -231,6 +231,7 @@ Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& 
   const OpenKind kind{false, mode == Client::Mode::kHold, is_small, {}};
   auto state = std::make_unique<FileState>(session, std::move(parts), kind);
   state->directory_length = entry.file_length;
+  state->is_marked = !entry.marks.empty();
   return state;
 }
 
