@@ -17,6 +17,9 @@ constexpr int kAdoptFilesMax = 1000;
 constexpr std::uint32_t kHoldMaxMs = 300'000;
 constexpr std::uint32_t kLostFoundMode = 0700;
 constexpr std::uint32_t kAdoptedMode = 0600;
+// More transactions than the lost directory can have made since an LFS that is here was told a moment of it. It is told
+// one each second, and without the server nobody appends for longer than a capability is good.
+constexpr std::uint64_t kForgottenMax = std::uint64_t{1} << 24;
 constexpr std::string_view kLostFound = "lost+found";
 
 void add_mark(proto::StoredEntry& entry, const proto::FileMark& mark) {
@@ -173,7 +176,9 @@ Status adopt_files(ServerContext& context, Call& call, const proto::AdoptFiles& 
   for (const auto& [run, kept] : newest_kept(context)) PIF_TRY(context.numbers.accept(kept));
   for (Node* node : context.registry.all()) {
     if (!node->met) continue;
-    context.numbers.raise_above(std::max(node->presented.kept().index(), node->presented.node().incarnation()));
+    // Rows were appended under incarnations that it has forgotten: none is given out again.
+    context.numbers.raise_above(std::max(node->presented.kept().index(), node->presented.node().incarnation()) +
+                                kForgottenMax);
     PIF_TRY(take_as_presented(context, *node));
   }
   // They may have adopted views that this directory does not have.
