@@ -274,6 +274,7 @@ class AppendAttempt {
     access::RowBody body;
     if (file_.parts.is_absent(last.lfs)) {
       PIF_TRY_VALUE(body.data, read_short_last(start, within));
+      if (!file_.parts.is_absent(last.lfs)) body.data.clear();  // it came back meanwhile, and has these bytes
     }
     body.data.insert(body.data.end(), fill.begin(), fill.end());
     return send(requests, {last.lfs, last.row, 1, record, true}, std::move(body), within);
