@@ -171,6 +171,11 @@ bool Covering::know_frames(Line& line) {
 
 // ---- one cover -----------------------------------------------------------------------------------------------------
 
+bool Covering::may_make_pages(const Line& line) const {
+  const auto is_absent = absent_members(context_, line.keeper, line.component->state.shape());
+  return std::count(is_absent.begin(), is_absent.end(), true) < 2;
+}
+
 // Pages that are made at once: whole ones inside the range. Of variable records those only that follow without a gap,
 // for where they begin is not known otherwise.
 Range Covering::pages_of(const Line& line, const Waiting& one) const {
@@ -179,6 +184,7 @@ Range Covering::pages_of(const Line& line, const Waiting& one) const {
   const std::uint64_t whole = line.keeper.whole_records(one.file_length);
   const Range inside = cut(line.keeper.pages_inside(cut(one.records, {0, whole})), {state.pages(), ~std::uint64_t{0}});
   if (inside.empty() || state.covered_size() >= kCoveredMax) return {};
+  if (!may_make_pages(line)) return {};
   if (!line.keeper.format().is_fixed() && inside.begin > end_of_pages(state)) return {};
   return inside;
 }

@@ -70,6 +70,8 @@ class Covering {
   [[nodiscard]] ParityPlan plan_of(const Line& line, const Waiting& one, Range pages) const;
   void copy(Line& line, const Waiting& one);
   void add_written(Line& line, const Status& status, std::span<const component::Frame> frames, std::uint64_t end);
+  // Not where two members are absent: of a page that has rows of both neither can be rebuilt without the other one.
+  bool may_make_pages(const Line& line) const;
   Range pages_of(const Line& line, const Waiting& one) const;
   void written(Line& line, const Waiting& one, Range pages, const Status& status, const ParityRun::Outcome& outcome);
   void synced(Line& line, const Waiting& one, Range pages, const Status& status);

@@ -37,7 +37,7 @@ void Covering::fold(Line& line) {
   line.fold_at = kNever;
   line.view = context_.view.index();
   const auto& state = line.component->state;
-  if (!context_.check_takes(state.shape())) return end_fold(line);
+  if (!context_.check_takes(state.shape()) || !may_make_pages(line)) return end_fold(line);
   const bool is_first_away = context_.view.is_absent(state.shape().layout().nodes(0));
   const LfsIndex sequencer = is_first_away ? parity::deputy_of(line.keeper.layout) : 0;
   if (state.shape().index() == sequencer) return fold_up_to(line, file_length_of(state.published()));
