@@ -170,6 +170,7 @@ void Rebuild::tick() {
 }
 
 Time Rebuild::next_deadline() const {
+  if (context_.standing != Standing::kServing) return kNever;  // tick() does nothing
   switch (phase_) {
     case Phase::kMember:
     case Phase::kWaiting: return kNever;
@@ -178,7 +179,7 @@ Time Rebuild::next_deadline() const {
       const Time listed = !is_listing_ && has_more_ && queue_.size() < kQueueLow ? next_try_ : kNever;
       return std::min(rate_.next_deadline(), listed);
     }
-    case Phase::kPausing: return next_try_;
+    case Phase::kPausing:
     case Phase::kSettingAside: return lacking_files_.is_busy() ? kNever : next_try_;
     case Phase::kTelling: return is_telling_ ? kNever : next_try_;
   }
