@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "parity/file_restore.h"
+#include "parity/kept_frames.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
 #include "store/covered.h"
@@ -20,6 +21,25 @@ namespace {
 
 bool is_same(const proto::FileLength& a, const FileLength& b) { return file_length_of(a) == b; }
 
+// Whether each record of such a file that has its parity here is in a page, or has a frame that counts. Any thread.
+bool has_parity_of_all(const Keeper& keeper, const component::FrameIndex& index, const proto::ComponentState& state,
+                       const FileLength& file_length) {
+  const std::uint64_t page_rows = keeper.shape.page_rows();
+  const std::uint64_t end = keeper.parity_rows(file_length);
+  const auto is_kept = [&](std::size_t member, std::uint64_t j) {
+    const RecordNumber record = keeper.record(member, j);
+    return record >= file_length.records ||
+           counted_frame(index, state, keeper.format(), file_length, record) != nullptr;
+  };
+  for (const Range& pages : missing_pages(state, {state.pages(), (end + page_rows - 1) / page_rows})) {
+    for (std::uint64_t j = pages.begin * page_rows; j < std::min(pages.end * page_rows, end); ++j) {
+      for (std::size_t member = 0; member < keeper.size(); ++member)
+        if (!is_kept(member, j)) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 bool FileRestore::has_all_parity() const {
@@ -29,17 +49,20 @@ bool FileRestore::has_all_parity() const {
   return state.gathered() && is_same(state.published(), file_length_);
 }
 
+bool FileRestore::has_rows() const {
+  const auto& state = component_->state;
+  return state.rows() >= rows_ && (!keeper_->format().is_fixed() || state.bytes() >= bytes_of(rows_, file_length_));
+}
+
 bool FileRestore::has_all() const {
   const auto& state = component_->state;
-  const bool has_rows =
-      state.rows() >= rows_ && (!keeper_->format().is_fixed() || state.bytes() >= bytes_of(rows_, file_length_));
   const auto& noted = state.noted();
   const bool is_noted_published = noted.ticket() == 0 || was_published(published_tickets_, noted.generation(),
                                                                        noted.ticket()) == WasPublished::kYes;
   const bool has_noted =
       !is_deputy() || grants_ == 0 || (is_same(noted.file_length(), file_length_) && is_noted_published);
   const bool has_tickets = !knows_length() || !has_more(published_tickets_, state.published_tickets());
-  return is_same(state.published(), file_length_) && has_rows && has_noted && has_tickets && has_all_parity();
+  return is_same(state.published(), file_length_) && has_rows() && has_noted && has_tickets && has_all_parity();
 }
 
 Status FileRestore::check_component(const ComponentPtr& component) const {
@@ -77,10 +100,31 @@ void FileRestore::begin_catch_up(const ComponentPtr& component) {
   if (begun) begun = context_.components.open_files(*component_, component::OpenMode::kWrite);
   if (!begun) return end(Outcome::kFailed, begun.error());
   files_ = component_->files;
+  if (needs_parity_ && is_of_newest(component_->state.parity_generation())) return look_at_parity();
   check_rows();
 }
 
-// Rows that are here, and not known to be published.
+// Of the newest generation nothing that is here is void. A cover may have gone by without this LFS, so what is here is
+// looked for, record by record: who has all needs nobody else, and others may be away, or damaged.
+void FileRestore::look_at_parity() {
+  if (auto opened = context_.components.open_parity(*component_, component::OpenMode::kCreate); !opened)
+    return end(Outcome::kFailed, opened.error());
+  auto has_all = std::make_shared<bool>(false);
+  keeping_.works.submit(
+      [has_all, files = component_->parity, keeper = *keeper_, state = component_->state, length = file_length_] {
+        const auto index = component::scan_frames(FileId(state.shape().file()), *files, state.pap_begin());
+        *has_all = index && has_parity_of_all(keeper, *index, state, length);
+      },
+      [self = shared_from_this(), has_all] {
+        if (self->component_->is_removed()) return self->end(Outcome::kNothing);
+        self->was_parity_seen_ = *has_all;
+        self->needs_parity_ = !*has_all;
+        self->check_rows();
+      });
+}
+
+// Rows that are here, and not known to be published. Whoever appends without this LFS does so in a newer generation,
+// and in one generation no row is given out twice: where all are here, and of the newest, they are right.
 void FileRestore::check_rows() {
   const auto& state = component_->state;
   const FileLength published = file_length_of(state.published());
@@ -90,6 +134,7 @@ void FileRestore::check_rows() {
   if (keeper_->format().is_fixed()) checked_ = std::min(bytes_of(known, published), state.bytes()) / length;
   const Range range{checked_, std::min<Row>(state.rows(), rows_)};
   if (range.empty()) return checked({}, checked_);
+  if (has_rows() && is_of_newest(state.generation())) return checked({}, range.end);
   std::vector<std::optional<LfsIndex>> keepers;
   for (const LfsIndex lfs : keeper_->layout.keepers(keeper_->index))
     keepers.push_back(was_lost_before(lfs) ? std::nullopt : std::optional<LfsIndex>(lfs));
@@ -266,6 +311,7 @@ void FileRestore::fill_in_there(proto::ComponentState& state) const {
     state.set_parity_generation(generation);
     *state.mutable_parity_base() = wire::proto_of(file_length_);
   }
+  if (was_parity_seen_) *state.mutable_parity_base() = wire::proto_of(file_length_);
   if (!is_deputy()) return;
   // What it had noted before may have been given up meanwhile.
   state.mutable_noted()->Clear();

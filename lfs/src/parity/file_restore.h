@@ -63,6 +63,8 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   void find_length();
   std::optional<LfsIndex> who_knows_length() const;
   [[nodiscard]] Status take_own_length();
+  bool never_had_any() const;
+  bool is_first_alone() const;
   void ask_length(access::Requests& requests, LfsIndex lfs);
   void begin();
   bool belongs_here() const;
@@ -86,8 +88,11 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   // ---- of one that is there ----
   void begin_catch_up(const ComponentPtr& component);
   [[nodiscard]] Status check_component(const ComponentPtr& component) const;
+  bool has_rows() const;
   bool has_all() const;
   bool has_all_parity() const;
+  bool is_of_newest(std::uint64_t generation) const { return grants_ > 0 && generation == grants_; }
+  void look_at_parity();
   void check_rows();
   void checked(const Status& status, Row first_other);
   [[nodiscard]] Result<component::Tail> cut_tail() const;
@@ -132,6 +137,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   Row checked_ = 0;        // rows in front of it are what is published, whoever wrote them
   Row first_row_ = 0;      // that is fetched; of fixed records perhaps one that has become longer
   bool needs_parity_ = false;
+  bool was_parity_seen_ = false;        // all of it, though more was published in its generation
   std::optional<std::size_t> without_;  // this member's rows have frames here, as others had lost it
   std::uint64_t pap_end_ = 0;           // of frames that were there
 
