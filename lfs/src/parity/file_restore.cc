@@ -109,10 +109,18 @@ void FileRestore::find_length() {
       });
 }
 
+// No component belongs here before the first append, which makes one at LFS 0 and at its deputy.
+bool FileRestore::never_had_any() const {
+  const parity::Layout& layout = keeper_->layout;
+  const std::uint64_t records = file_length_.records;
+  const Row rows = layout.rows(keeper_->index, records) + layout.parity_rows(keeper_->index, records);
+  return rows == 0 && !managing_.aside().has_rows(context_.world.storage, context_.config.root, FileId(file_.file()));
+}
+
 Status FileRestore::take_own_length() {
   if (file_.untouched()) return {};
   auto found = context_.components.find(FileId(file_.file()));
-  if (!found && found.error().code == Code::kNotFound && file_length_.records == 0) return {};
+  if (!found && found.error().code == Code::kNotFound && never_had_any()) return {};
   if (!found) return fail(std::move(found.error()));
   const auto& state = (*found)->state;
   extend(file_length_, file_length_of(state.published()));
@@ -127,13 +135,19 @@ Status FileRestore::take_own_length() {
   return check_file_length(keeper_->format(), file_length_);
 }
 
+// LFS 0 cannot settle with a deputy that takes part and lacks its part of the file, this LFS or another one: nor does
+// it publish anything before the deputy has it.
+bool FileRestore::is_first_alone() const {
+  if (moment_.view == 0) return false;
+  const bool lacks_it = is_deputy() || lack_of(parity::deputy_of(keeper_->layout));
+  return lacks_it && context_.view.state_of(node_of(parity::deputy_of(keeper_->layout))) == wire::kViewMember;
+}
+
 // Of the deputy: what was noted there. Nothing was, if nothing was appended. It counts as published where LFS 0 has yet
 // to hear of it: that is this LFS, or takes part and lacks its part of the file.
 void FileRestore::ask_length(access::Requests& requests, LfsIndex lfs) {
   const bool was_first = is_final() && (keeper_->index == 0 || (lfs != 0 && lack_of(0)));
-  // LFS 0 cannot settle without a deputy that is a member, and publishes nothing before it is back.
-  const bool is_alone = is_deputy() && context_.view.state_of(context_.config.node) == wire::kViewMember;
-  const LengthAsked asked{lfs, file_.file(), lfs != 0, moment_.view, was_first, is_alone && moment_.view != 0};
+  const LengthAsked asked{lfs, file_.file(), lfs != 0, moment_.view, was_first, lfs == 0 && is_first_alone()};
   auto request = length_request(asked, keeper_->format(), [self = shared_from_this()](const LengthTold& told) {
     extend(self->file_length_, told.length);
     self->grants_ = told.generation;

@@ -15,7 +15,7 @@ struct LengthAsked {
   bool is_noted = false;      // of the deputy
   std::uint64_t view = 0;     // that who answers must go by; 0: any
   bool is_at_rest = false;    // kRetry while a range is under way
-  bool is_of_deputy = false;  // who asks is the deputy, and takes no notes before it has the answer
+  bool is_of_deputy = false;  // the deputy lacks its part, and takes no notes before it has the answer
 };
 struct LengthTold {
   FileLength length;             // one that such a file can have
