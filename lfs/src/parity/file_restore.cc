@@ -327,8 +327,9 @@ void FileRestore::fill_in(proto::ComponentState& state) const {
   if (keeper_->index == 0) state.set_grants(grants_);
   state.set_pages(parity_ ? keeper_->pages(file_length_) : 0);
   state.set_gathered(parity_ != nullptr);
-  if (grants_ > 0 && keeper_->index != 0) {  // LFS 0 begins a newer one
-    // All of it is published, and so is of no generation before the newest, whose base may be far behind.
+  if (grants_ > 0) {
+    // All of it is published, and so is of no generation before the newest, whose base may be far behind. Rows of that
+    // one may still come, to LFS 0 too, before it has begun a newer one.
     state.set_generation(grants_);
     state.set_parity_generation(grants_);
     *state.mutable_parity_base() = wire::proto_of(file_length_);
