@@ -388,7 +388,8 @@ void DamagesHistory::check_untouched(const Image& image, const Image& hurt) {
   for (unsigned lfs = 0; lfs < cluster_.size(); ++lfs) {
     for (const auto& [path, bytes] : now.files[lfs]) {
       if (has_frames(path)) continue;
-      const Bytes& was = image.files[lfs].at(path);
+      const auto before = image.files[lfs].find(path);  // an empty one may have been made since
+      const Bytes was = before == image.files[lfs].end() ? Bytes() : before->second;
       const auto found = hurt.files[lfs].find(path);
       const Bytes bad = found == hurt.files[lfs].end() ? Bytes() : found->second;
       for (std::size_t i = 0; i < bytes.size(); ++i) {

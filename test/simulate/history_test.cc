@@ -10,6 +10,7 @@ constexpr std::uint64_t kSmokeSeeds = 400;
 constexpr std::uint64_t kSmokeNamesSeeds = 80;
 constexpr std::uint64_t kSmokeRestoresSeeds = 600;
 constexpr std::uint64_t kSmokeBeviesSeeds = 150;
+constexpr std::uint64_t kSmokeOverlapsSeeds = 60;
 constexpr std::uint64_t kSmokeDamagesSeeds = 10;  // of forty damages each
 constexpr std::uint64_t kSmokeTogetherSeeds = 150;
 constexpr std::uint64_t kReplayedBeviesSeeds = 5;
@@ -44,7 +45,9 @@ TEST_CASE(
   // (185); two LFSs that were told of different moments (100259); ids of no range (100480); appended rows that were
   // gone (203385); an append with a capability of a lost run (203675); files that had been removed and were back
   // (304123).
-  for (const std::uint64_t seed : {100259, 100480, 203385, 203675, 300763, 304123})
+  // A file that was appended to, and whose removal had begun, in a directory in which it is empty (15776); generations
+  // that were given out again (5002678); what was answered after the directory was put back (5005522).
+  for (const std::uint64_t seed : {15776, 100259, 100480, 203385, 203675, 300763, 304123, 5001092, 5002678, 5005522})
     require_right(run_restores_history(seed), "--restores --seed " + std::to_string(seed));
 }
 
@@ -55,6 +58,16 @@ TEST_CASE(
   // Who waited for one another's lengths (770, 1572); generations of before the deputy's (3547).
   for (const std::uint64_t seed : {770, 1572, 3547})
     require_right(run_bevies_history(seed), "--bevies --seed " + std::to_string(seed));
+}
+
+TEST_CASE("though two of a pair are away in turn, both have all again when they are back") {
+  for (std::uint64_t seed = 1; seed <= kSmokeOverlapsSeeds; ++seed)
+    require_right(run_overlaps_history(seed), "--overlaps --seed " + std::to_string(seed));
+  // Who had no component, and took it for lost (8, 309); who looked for an answer without end (63, 155); pages that
+  // were made of rows of two who were away (423, 911); who waited for one another's lengths (308, 517, 624); an LFS 0
+  // that was back and dropped rows at the word of an older sequencer (828).
+  for (const std::uint64_t seed : {8, 63, 155, 308, 309, 423, 517, 624, 828, 911})
+    require_right(run_overlaps_history(seed), "--overlaps --seed " + std::to_string(seed));
 }
 
 TEST_CASE("whatever a disk does to bytes, nobody is given them, and a scrub finds it and makes it good") {

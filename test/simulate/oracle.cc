@@ -149,6 +149,10 @@ bool Oracle::may_be_broken(FileNumber file) const {
   return mixed_.contains(file) || (found != files_.end() && found->second.broken);
 }
 
+bool Oracle::may_any_be_broken() const {
+  return std::any_of(files_.begin(), files_.end(), [this](const auto& one) { return may_be_broken(one.first); });
+}
+
 std::map<Oracle::FileNumber, std::uint64_t> Oracle::forgotten() const {
   std::map<FileNumber, std::uint64_t> out;
   if (!forgotten_) return out;
@@ -321,12 +325,13 @@ bool only_looks(const NameOp& op) { return op.kind == NameOp::Kind::kSee || op.k
 
 // The operation as seen from a state that it may, or may not, have led to.
 void add_unknown(std::vector<NameOp>& to, NameOp op) {
-  if (only_looks(op) || (op.end != kNever && op.code != Code::kOk)) return;
+  if (only_looks(op)) return;
   op.end = kNever;
   to.push_back(std::move(op));
 }
 
-// The history that ended when the directory was put back.
+// The history that ended when the directory was put back. An answer that came later is of the other one: a request
+// that was refused there may have been carried out here.
 std::vector<NameOp> lost_history(const std::vector<NameOp>& ops, const Span& lost) {
   std::vector<NameOp> out;
   for (const auto& op : ops) {
@@ -343,9 +348,10 @@ std::vector<NameOp> lost_history(const std::vector<NameOp>& ops, const Span& los
 std::vector<NameOp> kept_history(const std::vector<NameOp>& ops, const Span& lost) {
   std::vector<NameOp> out;
   for (const auto& op : ops) {
+    const bool may_be_done = op.end == kNever || op.code == Code::kOk;
     if (op.begin > lost.end || op.end < lost.begin)
       out.push_back(op);
-    else if (op.begin <= lost.begin || op.end > lost.end)
+    else if (may_be_done && (op.begin <= lost.begin || op.end > lost.end))
       add_unknown(out, op);
   }
   return out;

@@ -52,6 +52,7 @@ class Oracle {
   // undone, and files that were made or changed meanwhile may be broken. All else must be as if nothing had happened.
   void lapse(const Span& when);
   bool may_be_broken(FileNumber file) const;
+  bool may_any_be_broken() const;
   // The file may mix old records with new ones: somebody has said so.
   void is_mixed(FileNumber file) { mixed_.insert(file); }
   // At when.end the directory was put back: what was done to names between is undone. accepted: and what had been

@@ -166,6 +166,34 @@ TEST_CASE_METHOD(Told, "oracle: a copy holds what its source held at some moment
   CHECK(accuses());
 }
 
+TEST_CASE_METHOD(Told, "oracle: what is refused after the directory was put back may have been done before") {
+  Paths paths;
+  NameOp publish;
+  publish.paths = &paths;
+  publish.kind = NameOp::Kind::kPublish;
+  publish.path = paths.add("/a");
+  publish.meaning = 9;
+  publish.begin = at(2);
+  publish.end = at(6);
+  publish.code = Code::kStaleFile;
+  NameOp see = publish;
+  see.kind = NameOp::Kind::kSee;
+  see.begin = at(3);
+  see.end = at(4);
+  see.code = Code::kOk;
+  note(publish);
+  note(see);
+  SECTION("put back") {
+    forget_names(during(1, 5), false);
+    check_at_the_end(paths);
+    CHECK(!accuses());
+  }
+  SECTION("not put back") {
+    check_at_the_end(paths);
+    CHECK(accuses());
+  }
+}
+
 TEST_CASE_METHOD(Told, "oracle: a file that nobody made, and a record of another file, are found") {
   SECTION("file") { saw_file("/a", 99); }
   SECTION("record") {

@@ -69,6 +69,7 @@ void draw_absences(Plan& plan, Dice& dice) {
   plan.is_far = dice.chance(40);
   plan.timeout = dice.chance(60) ? 8s : 40s;
   draw_work(plan, dice);
+  plan.world.steps_max = 600'000;  // eight LFSs, and patience
   for (auto count = dice.from_to(1, 3); count > 0; --count) {
     for (auto others = dice.below(3); others > 0; --others) add_one_of(plan, dice, kOthers, 300);
     add_one_of(plan, dice, kAway, dice.chance(50) ? 60 : 600);

@@ -56,7 +56,10 @@ bool Teller::failed(const std::string& what, const Error& error) {
   if (stale && !shared_.may_be_stale)
     shared_.oracle.accuse(fmt::format("{}: {}: a false alarm: {}", name_, what, error.to_string()));
   const bool bad = error.code == Code::kInternal || error.code == Code::kCorrupt || error.code == Code::kVersion;
-  if (bad && !shared_.may_seem_corrupt && !shared_.oracle.may_be_broken(subject_))
+  // What failed before anybody knew its file may have been about any of them.
+  const bool may_be_broken =
+      subject_ == 0 ? shared_.oracle.may_any_be_broken() : shared_.oracle.may_be_broken(subject_);
+  if (bad && !shared_.may_seem_corrupt && !may_be_broken)
     shared_.oracle.accuse(fmt::format("{}: {}: {}", name_, what, error.to_string()));
   return false;
 }
