@@ -110,6 +110,17 @@ TEST_CASE("files of a file that is still being made stay until it is known what 
   });
 }
 
+TEST_CASE(
+    "files of a file that was still being made go when it is committed: they are of a writer that did not count") {
+  with_lost_entry(wire::kFilePending, [](ReportingFixture& f, Peer& peer) {
+    (void)peer.self().pause(3min);
+    CHECK(aside(f.node) == 2);
+    f.server.states[kFile] = wire::kFileCommitted;
+    (void)peer.self().pause(5min);
+    CHECK(aside(f.node) == 0);
+  });
+}
+
 TEST_CASE("no copy takes the place of another, though they are of one second") {
   with_lost_entry(wire::kFileCommitted, [](ReportingFixture& f, Peer& peer) {
     for (int i = 0; i < 3; ++i) {

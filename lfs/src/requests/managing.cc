@@ -115,7 +115,8 @@ Status Managing::load_aside() {
 void Managing::learn_aside(FileId file, std::uint32_t state) {
   if (!aside_.has(file)) return;
   switch (state) {
-    case wire::kFileCommitted: return aside_.learn(file, Aside::Word::kCommitted);
+    case wire::kFilePending: return aside_.learn(file, Aside::Word::kPending);
+    case wire::kFileCommitted: aside_.learn(file, Aside::Word::kCommitted); break;
     case wire::kFileRemoved:
     case wire::kFileGivenUp: aside_.learn(file, Aside::Word::kGone); break;
     case wire::kFileUnknown: aside_.learn(file, Aside::Word::kUnknown); break;

@@ -115,7 +115,9 @@ bool Aside::has_rows(component::Storage& storage, const std::string& root, FileI
 
 void Aside::learn(FileId file, Word word) {
   PIF_ASSERT(has(file), file.value);
-  words_[file] = word;
+  Word& known = words_[file];
+  const bool is_over = known == Word::kGone || (known == Word::kPending && word == Word::kCommitted);
+  known = is_over ? Word::kGone : word;
 }
 
 void Aside::forget(const AsideCopy& copy) {

@@ -44,7 +44,8 @@ class Aside {
  public:
   // The PIF Server's last word about the file.
   enum class Word : std::uint8_t {
-    kNone,       // it was not asked yet, or the file is still being made
+    kNone,       // it was not asked yet
+    kPending,    // the file is still being made: what is sealed of it is in the catalogue
     kCommitted,  // these may be the only copy
     kUnknown,    // it does not know the file: perhaps an older directory did
     kGone,       // removed, or given up for certain
@@ -65,7 +66,8 @@ class Aside {
   // Whether a copy of it has rows: they may be the only ones that are left.
   [[nodiscard]] bool has_rows(component::Storage& storage, const std::string& root, FileId file) const;
   [[nodiscard]] const std::set<AsideCopy>& copies() const { return copies_; }
-  // Of a file that has copies here.
+  // Of a file that has copies here. Those of one that was still being made, and is committed, are gone: they are of a
+  // writer whose rows did not count. What is gone stays so.
   void learn(FileId file, Word word);
   // Copies that nobody needs any more, at most `most` of them. is_here: whether the catalogue has a component of the
   // file again, which was made anew since.
