@@ -21,10 +21,12 @@ struct Options {
   std::uint64_t bytes = 1u << 30;
   unsigned repeats = 5;
   std::uint64_t records = 10'000'000;  // of 100 bytes
+  std::uint64_t lines = 20'000'000;    // log lines; other lines are sized by their number
   std::uint64_t names = 20'000;        // files made per metadata run
   std::uint64_t sparse_bytes = 20ull << 30;
   std::uint64_t large_sort_bytes = 10'000'000'000;  // sorted with less memory than that:
   std::uint64_t sort_memory = 1ull << 30;
+  std::uint64_t large_lines_bytes = 4'000'000'000;  // log lines, sorted with much less memory than that
   bool smoke = false;
   bool cold_memory = false;    // sort: what is measured finds the machine's memory as it is
   std::string route = "auto";  // of galley/messages
@@ -164,13 +166,15 @@ struct Context {
   std::string self;    // this program
   std::string source;  // options.bytes bytes, in the page cache
 };
-void bench_transfer(Context& context);            // put, get by descriptor, tcp, CURVE
+void bench_transfer(Context& context);            // put, get by descriptor, tcp, CURVE; lines read and counted
 void bench_copy(Context& context);                // pif-copy: same layout, other width, reflink
 void bench_records(Context& context);             // 100-byte records through the C API
 void bench_names(Context& context);               // create, stat, list, delete
 void bench_tools(Context& context);               // a tool that does nothing; 64 LFSs
 void bench_rights(Context& context);              // verification of capabilities
 void bench_sort(Context& context);                // pif-sort against sort(1) and DuckDB
+void bench_sort_lines(Context& context);          // the same for lines of text
+void bench_sort_lines_memory(Context& context);   // many log lines with little memory
 void bench_sort_memory(Context& context);         // a sort of much more than the memory it may take
 void bench_transpose_memory(Context& context);    // 8 GiB with 512 MiB
 void bench_transpose(Context& context);           // pif-transpose and its kernels

@@ -42,6 +42,7 @@ const std::map<std::string, void (*)(Context&)> kGroups = {
     {"5-tools", bench_tools},
     {"6-rights", bench_rights},
     {"7-sort", bench_sort},
+    {"7-sort/lines", bench_sort_lines},
     {"8-memory", bench_memory},
     {"9-transpose", bench_transpose},
     {"p-parity", bench_parity},
@@ -54,6 +55,7 @@ const std::map<std::string, void (*)(Context&)> kGroups = {
     {"x-galley/rounds", bench_galley_rounds},
     {"x-galley/shared", bench_galley_shared},
     {"x-sort-memory", bench_sort_memory},
+    {"x-sort-memory/lines", bench_sort_lines_memory},
     {"x-transpose-memory", bench_transpose_memory},
 };
 
@@ -72,15 +74,20 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(1, 100))
       ->transform(whole_number);
   app.add_option("--records", options.records, "100-byte records")->transform(whole_number);
+  app.add_option("--lines", options.lines,
+                 "sort, transfer: log lines of about 40 bytes; words and long lines go with them")
+      ->transform(whole_number);
   app.add_option("--names", options.names, "files made per round")->transform(whole_number);
   app.add_option(
       "--only", arguments.only,
       "transfer, copy, records, names, tools, rights, sort, memory, transpose, parity, or (only if named) "
       "fairness, sort-memory, transpose-memory, galley, or a part of it: galley/messages, /descriptors, /shared, "
-      "/overwrites, /far, /list, /rounds;"
+      "/overwrites, /far, /list, /rounds; sort/lines and sort-memory/lines are parts, too;"
       " may be given again");
   app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")->transform(byte_count);
   app.add_option("--sort-memory", options.sort_memory, "sort-memory: what sorting may take")->transform(byte_count);
+  app.add_option("--large-lines", options.large_lines_bytes, "sort-memory/lines: size of the file, for 256 MiB")
+      ->transform(byte_count);
   app.add_flag("--cold-memory", options.cold_memory,
                "sort: do not touch memory before, so that getting it is part of the time");
   app.add_option("--route", options.route, "galley/messages: auto, unix, ipc or tcp")
@@ -97,6 +104,8 @@ void make_tiny(Options& options) {
   options.records = 100'000;
   options.names = 1'600;
   options.large_sort_bytes = 100 * options.records;
+  options.lines = 20'000;
+  options.large_lines_bytes = 1'000'000;
 }
 
 bool is_wanted(const std::string& group, const Options& options) {
@@ -132,7 +141,7 @@ int bench_main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{
       "Measures this installation: every figure beside its comparison, in one run.\n\n"
-      "Example:\n  pif-bench --dir /data/tmp            everything, 1 GiB, about ten minutes\n"
+      "Example:\n  pif-bench --dir /data/tmp            everything, 1 GiB, half an hour or more\n"
       "  pif-bench --only names --only tools  two groups\n"
       "  pif-bench --smoke                    tiny sizes: does it run?\n"
       "  pif-bench calibrate                  the same as pif-calibrate",
