@@ -17,6 +17,9 @@ constexpr std::uint64_t kSamples = 64;
 constexpr std::size_t kSampleBytes = 16u << 10;  // of a longer record not all is looked at
 constexpr std::size_t kCommonMax = 64;
 
+// A key that is no longer than what all begin with would have an empty chunk, which says nothing of it.
+std::string_view without_last(std::string_view text) { return text.substr(0, text.size() - (text.empty() ? 0 : 1)); }
+
 void cut_to_common(std::optional<std::string>& common, std::string_view text) {
   if (!common) {
     common = text.substr(0, kCommonMax);
@@ -35,7 +38,7 @@ Result<std::optional<std::string>> common_here(const tool::Input& input, const K
     PIF_TRY(input.reader().read_ends(i * rows / count, 1, ends));
     record.resize(std::min<std::uint64_t>(ends[1] - ends[0], kSampleBytes));
     PIF_TRY(input.reader().read_bytes(ends[0], record));
-    cut_to_common(common, maker.text_of(record));
+    cut_to_common(common, without_last(maker.text_of(record)));
   }
   return common;
 }
