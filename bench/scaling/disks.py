@@ -73,8 +73,7 @@ class Disk:
         return int(fields[2]) * 512, int(fields[6]) * 512
 
     def mounted_on(self):
-        with open("/proc/self/mounts", encoding="utf-8") as file:
-            return [line.split()[1] for line in file if line.split()[0] == self.device]
+        return [point for device, point in mounts() if device == self.device]
 
     def users(self):
         """Processes that keep it busy."""
@@ -89,6 +88,15 @@ class Disk:
         call("losetup", "-d", self.device)
         await_condition(lambda: attached_to(self.device) != self.image, f"{self.device} is free", 10)
         remove_made(self.image, self.mount_point)
+
+
+def mounts():
+    """(device, where) of all mounts here. The kernel writes a space as \\040."""
+    def plain(word):
+        return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), word)
+
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        return [tuple(plain(word) for word in line.split()[:2]) for line in file]
 
 
 def uses(pid, devices):
