@@ -123,8 +123,18 @@ void FileRestore::look_at_parity() {
       });
 }
 
-// Rows that are here, and not known to be published. Whoever appends without this LFS does so in a newer generation,
-// and in one generation no row is given out twice: where all are here, and of the newest, they are right.
+// Whoever appends without this LFS does so in a newer generation. Such a one may have been begun, and nothing published
+// in it: a view that changes is enough.
+bool FileRestore::are_rows_newest() const {
+  const std::uint64_t generation = component_->state.generation();
+  const auto& published = published_tickets_.generations();
+  if (is_of_newest(generation)) return true;
+  return are_tickets_whole_ && !published.empty() && generation >= *published.rbegin();
+}
+
+// Rows that are here, and not known to be published. In one generation no row is given out twice: where all are here,
+// and nothing newer was published, they are right. Nobody else needs to be asked, who may be away: a page that has them
+// may have rows of an LFS that was lost before this one, and that waits for them.
 void FileRestore::check_rows() {
   const auto& state = component_->state;
   const FileLength published = file_length_of(state.published());
@@ -134,7 +144,7 @@ void FileRestore::check_rows() {
   if (keeper_->format().is_fixed()) checked_ = std::min(bytes_of(known, published), state.bytes()) / length;
   const Range range{checked_, std::min<Row>(state.rows(), rows_)};
   if (range.empty()) return checked({}, checked_);
-  if (has_rows() && is_of_newest(state.generation())) return checked({}, range.end);
+  if (has_rows() && are_rows_newest()) return checked({}, range.end);
   std::vector<std::optional<LfsIndex>> keepers;
   for (const LfsIndex lfs : keeper_->layout.keepers(keeper_->index))
     keepers.push_back(was_lost_before(lfs) ? std::nullopt : std::optional<LfsIndex>(lfs));

@@ -132,6 +132,7 @@ Status FileRestore::take_own_length() {
   FileLength longer = file_length_of(state.published());
   extend(longer, file_length_of(noted.file_length()));
   if (longer != file_length_of(state.published())) add_ticket(published_tickets_, noted.generation(), noted.ticket());
+  are_tickets_whole_ = longer == file_length_;
   return check_file_length(keeper_->format(), file_length_);
 }
 
@@ -150,6 +151,7 @@ void FileRestore::ask_length(access::Requests& requests, LfsIndex lfs) {
   const LengthAsked asked{lfs, file_.file(), lfs != 0, moment_.view, was_first, lfs == 0 && is_first_alone()};
   auto request = length_request(asked, keeper_->format(), [self = shared_from_this()](const LengthTold& told) {
     extend(self->file_length_, told.length);
+    self->are_tickets_whole_ = self->file_length_ == told.length;
     self->grants_ = told.generation;
     self->published_tickets_ = told.published_tickets;
     return check_file_length(self->keeper_->format(), self->file_length_);

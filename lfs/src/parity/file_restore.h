@@ -92,6 +92,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   bool has_all() const;
   bool has_all_parity() const;
   bool is_of_newest(std::uint64_t generation) const { return grants_ > 0 && generation == grants_; }
+  bool are_rows_newest() const;
   void look_at_parity();
   void check_rows();
   void checked(const Status& status, Row first_other);
@@ -119,6 +120,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   FileLength file_length_;
   std::uint64_t grants_ = 0;  // of the sequencer, or as it was noted
   proto::PublishedTickets published_tickets_;
+  bool are_tickets_whole_ = false;  // they are of all of file_length_; the directory may know more
   std::uint64_t rows_ = 0;
   ComponentPtr component_;
 
