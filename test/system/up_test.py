@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 
+from disks_steps import await_heartbeats, put, put_back, rows, save
 from pif_system import Failure, FileSystem, await_condition, check, main
 
 COUNT = 4
@@ -90,6 +91,32 @@ def who_looks_at_a_lock_keeps_no_daemon_from_starting():
                 fcntl.flock(lock, fcntl.LOCK_UN)
             error = up.communicate(timeout=60)[1]
             check(up.returncode == 0, f"{name}: exit {up.returncode}: {error.decode()}")
+
+
+def an_old_root_is_told_of_when_the_other_lfss_are_up():
+    """What a person is told to say then needs all of them."""
+    with FileSystem(2) as fs:
+        fs.ok("down", fs.folder)
+        save(fs, "lfs1")
+        fs.ok("up", fs.folder)
+        put(fs, "/late", rows("l"))
+        await_heartbeats(fs)
+        fs.ok("down", fs.folder)
+        put_back(fs, "lfs1")
+        with open(os.path.join(fs.folder, "lfs0", "lock"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)  # lfs0 does not come before it is stopped
+            up = fs.start("up", fs.folder)
+            slow = await_condition(lambda: daemon_of(fs, "lfs0"), "lfs0 is there", 10)
+            os.kill(slow, signal.SIGSTOP)
+        try:
+            await_condition(lambda: b"stale" in fs.run("status").stdout, "lfs1 is known to be old", 10)
+            threading.Event().wait(0.5)
+            check(up.poll() is None, "it waits for lfs0")
+        finally:
+            os.kill(slow, signal.SIGCONT)
+        error = up.communicate(timeout=60)[1]
+        check(up.returncode == 3 and b"lfs1 is older than it has been" in error, f"{up.returncode}: {error}")
+        fs.ok("node", "accept-stale", "lfs1")
 
 
 def bystander(fs, name, user=None):
@@ -278,6 +305,7 @@ if __name__ == "__main__":
                 of_many_who_make_a_file_system_one_makes_it,
                 a_start_waits_for_another_one,
                 who_looks_at_a_lock_keeps_no_daemon_from_starting,
+                an_old_root_is_told_of_when_the_other_lfss_are_up,
                 down_signals_nobody_but_its_daemons,
                 down_waits_until_it_knows_who_is_to_stop,
                 up_waits_for_a_daemon_that_was_killed_and_starts_it_anew,

@@ -26,16 +26,17 @@ constexpr auto kStrayPatience = std::chrono::seconds(3);
 constexpr auto kAnswerPatience = std::chrono::seconds(1);
 constexpr auto kStartPoll = std::chrono::milliseconds(5);
 
-// The LFSs that the server does not take for up. One that was started just now must have reported itself: for some
-// seconds after an LFS has died, the server still believes in the one before.
+// The LFSs that the server takes neither for up nor for stale. One that was started just now must have reported itself:
+// for some seconds after an LFS has died, the server still believes in the one before.
 std::vector<std::string> missing_names(const SystemStatus& status, const StartedLfss& lfss) {
   std::vector<std::string> missing;
   for (const auto& [name, started] : lfss) {
-    const bool up =
+    const bool has_come =
         std::any_of(status.nodes.begin(), status.nodes.end(), [&wanted = name, pid = started](const Node& node) {
-          return node.name == wanted && node.state == "up" && (pid == 0 || node.pid == pid);
+          const bool is_up = node.state == "up" && (pid == 0 || node.pid == pid);
+          return node.name == wanted && (is_up || node.state == "stale");
         });
-    if (!up) missing.push_back(name);
+    if (!has_come) missing.push_back(name);
   }
   return missing;
 }
@@ -45,9 +46,9 @@ Status check_server(const SystemStatus& status) {
   if (status.refused.empty()) return {};
   return fail(Code::kStaleServer, status.refused);
 }
-Status check_nodes(const SystemStatus& status) {
+Status check_nodes(const SystemStatus& status, const StartedLfss& lfss) {
   for (const Node& node : status.nodes) {
-    if (node.state == "stale") return fail(Code::kStaleNode, node.trouble);
+    if (node.state == "stale" && lfss.contains(node.name)) return fail(Code::kStaleNode, node.trouble);
   }
   return {};
 }
@@ -219,10 +220,12 @@ Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup, S
   }
 }
 
+// One that is stale is told of when the others have come: they are needed for what a person says then.
 Status await_up(const cluster::Cluster& cluster, Startup& startup, const StartedLfss& lfss) {
   const auto deadline = SteadyClock::now() + kSystemUpDeadline;
   StartedLfss awaited = lfss;
   std::vector<std::string> missing = {"the LFSs"};
+  Status is_fresh;
   PIF_TRY_VALUE(Client client, await_server(cluster, startup, deadline));
   while (true) {
     PIF_TRY(startup.check_alive());
@@ -231,8 +234,8 @@ Status await_up(const cluster::Cluster& cluster, Startup& startup, const Started
     const auto status = client.status(static_cast<std::uint32_t>(awaited.size()));
     if (status) PIF_TRY(check_server(*status));  // LFSs are up all the same
     if (status) missing = missing_names(*status, awaited);
-    if (missing.empty()) return {};
-    if (status) PIF_TRY(check_nodes(*status));
+    if (status) is_fresh = check_nodes(*status, awaited);
+    if (missing.empty()) return is_fresh;
     if (SteadyClock::now() >= deadline) break;
     std::this_thread::sleep_for(kStartPoll);
   }
@@ -242,7 +245,7 @@ Status await_up(const cluster::Cluster& cluster, Startup& startup, const Started
              {}};
   if (missing.size() >= awaited.size()) return fail(std::move(late));
   startup.note_failed(missing.front(), std::move(late));
-  return {};
+  return is_fresh;
 }
 
 Status all_of(const std::vector<Error>& errors) {

@@ -60,9 +60,10 @@ class Startup {
 
 // LFSs by name, each with the process that was started just now, or 0.
 using StartedLfss = std::map<std::string, pid_t>;
-// Waits until the server takes these for up, but for those in startup.failed(). kStaleServer, kStaleNode: a person has
-// to decide, waiting does not help; kUnavailable: the server, or all LFSs, were started here and have ended; kTimeout:
-// none is up. Where only some are late, that is noted in startup.failed().
+// Waits until the server takes these for up, but for those in startup.failed(). kStaleServer: a person has to decide,
+// waiting does not help; kStaleNode: the same, of one of them, when the others are up or late; kUnavailable: the
+// server, or all LFSs, were started here and have ended; kTimeout: none has come. Where only some are late, that is
+// noted in startup.failed().
 [[nodiscard]] Status await_up(const cluster::Cluster& cluster, Startup& startup, const StartedLfss& lfss);
 
 // Connects as soon as the server listens.
