@@ -15,10 +15,10 @@ FS = None
 
 
 def shell(text, cwd=None):
-    """A shell's command, in which $pif is the program."""
+    """A shell's command, in which $pif is the program, also if its path has a space."""
     env = dict(FS.env, pif=FS.command()[0])
     return subprocess.run(
-        ["sh", "-c", text],
+        ["sh", "-c", text.replace("$pif", '"$pif"')],
         env=env,
         cwd=cwd or FS.temp,
         stdout=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -60,7 +61,7 @@ def streams_go_in_and_out_of_pipes():
         subprocess.run(FS.command("cat", "/stream"), env=FS.env, stdout=out, check=True)
     with open(FS.local("out"), "rb") as file:
         check(file.read() == b"before" + data * 2 + b"after" + data, "cat >> file")
-    shell = f"{BIN}/pif cat /stream | head -c 10 | wc -c"
+    shell = f"{shlex.quote(BIN)}/pif cat /stream | head -c 10 | wc -c"
     done = subprocess.run(shell, shell=True, env=FS.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
     check(done.stdout.strip() == b"10" and done.stderr == b"", f"cat into head is quiet: {done.stderr!r}")
     FS.ok("rm", "/stream")

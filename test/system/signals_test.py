@@ -113,7 +113,7 @@ def a_script_ends_after_ctrl_c():
     reading, writing = os.pipe()
     os.write(writing, b"begun")
     script = subprocess.Popen(
-        ["bash", "-c", f"$0 put - /endless; touch {went_on}", *FS.command()],
+        ["bash", "-c", f'"$0" put - /endless; touch {went_on}', *FS.command()],
         env=FS.env,
         stdin=reading,
         stderr=subprocess.DEVNULL,

@@ -274,7 +274,7 @@ Status Machine::measure_order() {
   std::vector<sort::Element> original(kElements), elements;
   for (std::uint32_t i = 0; i < kElements; ++i) {
     original[i].hi = random();
-    original[i].lo = (random() << 32) | i;
+    original[i].lo = random() << 40 | i;  // of level 0
   }
   std::vector<double> sorts, choices;
   for (int i = 0; i < kRepeats; ++i) {
