@@ -7,7 +7,8 @@ import sys
 
 library, include = sys.argv[1:]
 OURS = re.compile(r"(pif|gfs|pvfs)_\w+$|pif::(Client|File|ParallelController|ParallelMember|Error|Format)::"
-                  r"|pif::(import_stream|export_stream|code_name|code_from_number|version)\(|pif::parity::Layout::"
+                  r"|pif::(import_stream|export_stream|export_blocks|code_name|code_from_number|version)\("
+                  r"|pif::parity::Layout::"
                   r"|pif::patterns::(list|member_of|nested_batched|nested_strided|partition|range|simple_strided"
                   r"|validate|view)(\[abi:cxx11\])?\(|pif::detail::assertion_failed\(")
 
