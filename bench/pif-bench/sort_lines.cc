@@ -75,7 +75,7 @@ void LineSort::prepare() const {
   if (!c_.options.cold_memory) touch_memory(c_);
 }
 
-// What is in the file system now is what sort(1) wrote last.
+// Ends the program unless the file system has now what sort(1) wrote last.
 void LineSort::must_be_same(const std::string& who) const {
   const std::string back = c_.options.folder + "/back";
   must_run(system_.command({"pif", "get", "/sorted", back}), &c_.watch);

@@ -1,18 +1,16 @@
 #include "pif/component/stretch.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "stream_writer.h"
+#include "variable_rows.h"
 
 namespace pif::component {
 namespace {
-
-constexpr std::size_t kEndsAtOnce = 1024;
 
 // A stretch of one stream. Its first bytes may belong to a chunk that stretches before it began.
 class StreamStretch {
@@ -91,7 +89,6 @@ struct StretchWriter::Impl {
   }
 
   [[nodiscard]] Status check(std::span<const std::uint32_t> lengths, std::span<const std::byte> in) const;
-  [[nodiscard]] Status append_ends(std::span<const std::uint32_t> lengths);
 
   const Shape shape;
   const std::uint64_t first_row, first_byte;
@@ -101,33 +98,11 @@ struct StretchWriter::Impl {
 };
 
 Status StretchWriter::Impl::check(std::span<const std::uint32_t> lengths, std::span<const std::byte> in) const {
+  if (!shape.format.is_fixed()) return check_rows(shape.file, bytes, lengths, in);
   if (in.size() > kLengthMax - bytes)
     return fail(Code::kTooLarge, fmt::format("file {}: the component would be too long", shape.file.value));
-  if (shape.format.is_fixed()) {
-    if (lengths.empty() && in.size() % shape.format.record_length == 0) return {};
-    return fail(Code::kInvalid, fmt::format("{} bytes are no rows of {}", in.size(), shape.format.record_length));
-  }
-  std::uint64_t total = 0;
-  for (const std::uint32_t length : lengths) {
-    if (length > kRecordLengthMax)
-      return fail(Code::kTooLarge,
-                  fmt::format("a record of {} bytes; at most {} are possible", length, kRecordLengthMax));
-    total += length;
-  }
-  if (total == in.size()) return {};
-  return fail(Code::kInvalid, fmt::format("rows of {} bytes came with {} bytes", total, in.size()));
-}
-
-Status StretchWriter::Impl::append_ends(std::span<const std::uint32_t> lengths) {
-  std::array<std::uint64_t, kEndsAtOnce> ends;
-  std::uint64_t end = bytes;
-  while (!lengths.empty()) {
-    const std::size_t count = std::min(lengths.size(), ends.size());
-    for (std::size_t i = 0; i < count; ++i) ends[i] = end += lengths[i];
-    PIF_TRY(index->append(std::as_bytes(std::span(ends).first(count))));
-    lengths = lengths.subspan(count);
-  }
-  return {};
+  if (lengths.empty() && in.size() % shape.format.record_length == 0) return {};
+  return fail(Code::kInvalid, fmt::format("{} bytes are no rows of {}", in.size(), shape.format.record_length));
 }
 
 StretchWriter::StretchWriter(const Shape& shape, std::uint64_t rows, std::uint64_t bytes, Files& files)
@@ -138,7 +113,9 @@ StretchWriter::StretchWriter(StretchWriter&&) noexcept = default;
 Status StretchWriter::append_rows(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
   PIF_TRY(impl_->check(lengths, data));
   PIF_TRY(impl_->data.append(data));
-  if (impl_->index) PIF_TRY(impl_->append_ends(lengths));
+  if (impl_->index)
+    PIF_TRY(
+        put_ends(impl_->bytes, lengths, [&](std::span<const std::byte> ends) { return impl_->index->append(ends); }));
   impl_->rows += impl_->index ? lengths.size() : data.size() / impl_->shape.format.record_length;
   impl_->bytes += data.size();
   return {};

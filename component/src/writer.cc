@@ -1,11 +1,10 @@
-#include <array>
-#include <atomic>
-#include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "pif/component/component.h"
 #include "stream_writer.h"
+#include "variable_rows.h"
 
 namespace pif::component {
 
@@ -46,18 +45,10 @@ Status Writer::Impl::check_fixed(Row first, std::uint64_t count, std::uint32_t l
 }
 
 Status Writer::Impl::append_ends(std::span<const std::uint32_t> lengths) {
-  std::array<std::uint64_t, 1024> ends;
-  std::uint64_t end = bytes;
-  std::uint64_t at = rows * sizeof(std::uint64_t);
-  while (!lengths.empty()) {
-    const std::size_t n = std::min(lengths.size(), ends.size());
-    for (std::size_t i = 0; i < n; ++i) ends[i] = end += lengths[i];
-    const auto* base = reinterpret_cast<const std::byte*>(ends.data());
-    PIF_TRY(index->write(at, {base, n * sizeof(std::uint64_t), n * sizeof(std::uint64_t)}, n * sizeof(std::uint64_t)));
-    at += n * sizeof(std::uint64_t);
-    lengths = lengths.subspan(n);
-  }
-  return {};
+  std::uint64_t at = rows * kEndBytes;
+  return put_ends(bytes, lengths, [&](std::span<const std::byte> ends) {
+    return index->write(std::exchange(at, at + ends.size()), {ends.data(), ends.size(), ends.size()}, ends.size());
+  });
 }
 
 Status Writer::Impl::append(std::span<const std::uint32_t> lengths, std::span<const std::byte> in) {
@@ -90,15 +81,7 @@ Status Writer::append_rows(std::span<const std::uint32_t> lengths, std::span<con
   if (impl_->shape.format.is_fixed())
     return fail(Code::kInvalid,
                 fmt::format("file {} has fixed records: they have row numbers", impl_->shape.file.value));
-  const std::uint64_t total = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
-  if (total != data.size())
-    return fail(Code::kInvalid, fmt::format("rows of {} bytes came with {} bytes", total, data.size()));
-  for (const std::uint32_t length : lengths)
-    if (length > kRecordLengthMax)
-      return fail(Code::kTooLarge,
-                  fmt::format("a record of {} bytes; at most {} are possible", length, kRecordLengthMax));
-  if (data.size() > kLengthMax - impl_->bytes)
-    return fail(Code::kTooLarge, fmt::format("file {}: the component would be too long", impl_->shape.file.value));
+  PIF_TRY(check_rows(impl_->shape.file, impl_->bytes, lengths, data));
   auto appended = impl_->append(lengths, data);
   impl_->broken_off.reset();
   if (!appended) impl_->broken_off = appended.error();

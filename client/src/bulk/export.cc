@@ -307,7 +307,7 @@ Result<BulkCounts> export_placed(FileState& state, const Sink& sink, const BulkO
   return counts;
 }
 
-// What there is to be exported.
+// All that is to be exported.
 struct Task {
   Range records;
   Range bytes;                    // of those of these records
@@ -327,7 +327,7 @@ Result<Task> task_of_bytes(FileState& state, const BulkOptions& options, const F
   return task;
 }
 
-// Of what comes, what is in the range, and where it is there.
+// The part of what comes that is in the range, and where it is there.
 Sink within(Range range, const Sink& sink) {
   return [range, &sink](std::uint64_t position, std::span<const std::byte> bytes) -> Status {
     const std::uint64_t begin = std::max(range.begin, position), end = std::min(range.end, position + bytes.size());
@@ -357,7 +357,7 @@ Status check_placed(const FileState& state, const BulkOptions& options) {
   return fail(Code::kInvalid, fmt::format("{}: a placed file has bytes, and no records of its own", state.parts.path));
 }
 
-// What there is of it. local: what the sink writes to, if that is a local file.
+// Exports all of it. local: what the sink writes to, if that is a local file.
 Result<BulkCounts> export_in_use(FileState& state, const Sink& sink, const LocalFile* local,
                                  const BulkOptions& options) {
   if (state.parts.placed) {

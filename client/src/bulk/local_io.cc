@@ -13,7 +13,7 @@ constexpr int kIdleMs = 200;
 constexpr int kPipeBytes =
     1 << 20;  // as much as anybody may ask for: each time one is full, two processes change places
 
-// What cannot be changed stays.
+// A pipe that cannot be widened stays as it is.
 void widen_pipe(int fd) {
   if (::fcntl(fd, F_GETPIPE_SZ) < kPipeBytes) (void)::fcntl(fd, F_SETPIPE_SZ, kPipeBytes);
 }

@@ -24,7 +24,7 @@ class BlockMemory {
   std::size_t capacity_ = 0;
 };
 
-// What one block is read into; used again for the next one.
+// One block is read into it, and then the next one.
 struct NearBlock {
   // Variable records of one LFS, as they lie there: ends[i] to ends[i + 1] of .dat is row i of them, and bytes[0] is
   // byte ends[0].

@@ -220,7 +220,7 @@ void Loaded::put_again(Range group, std::byte* records, std::uint64_t* ends) {
 
 LoadedParts::LoadedParts(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Range rows,
                          std::span<Element> elements, const tool::Scratch* in_place)
-    : worker_(worker), input_(input), first_(rows.begin) {
+    : worker_(worker), input_(input) {
   const Format& format = input.format();
   const std::uint64_t unit =
       format.is_fixed() ? std::max<std::uint64_t>(component::chunk_bytes_for(format) / format.record_length, 1) : 1;
@@ -270,11 +270,6 @@ std::uint64_t LoadedParts::bytes() const {
   std::uint64_t all = 0;
   for (const auto& part : parts_) all += part->bytes();
   return all;
-}
-
-void LoadedParts::copy_ends(std::span<std::uint64_t> ends) const {
-  for (const auto& part : parts_)
-    std::memcpy(ends.data() + (part->rows().begin - first_), part->ends().data(), part->ends().size_bytes());
 }
 
 }  // namespace pif::sort

@@ -60,7 +60,6 @@ class Loaded {
   template <typename Room>
   [[nodiscard]] Status put_in_order(Room& room, std::uint64_t* ends) const;
 
-  Range rows() const { return rows_; }
   std::uint64_t bytes() const {
     return ends_.empty() ? rows_.size() * input_.format().record_length : ends_.back() - ends_[0];
   }
@@ -144,13 +143,10 @@ class LoadedParts {
 
   std::size_t size() const { return parts_.size(); }
   std::uint64_t bytes() const;
-  // ends: of all rows and where the first one begins. Variable records.
-  void copy_ends(std::span<std::uint64_t> ends) const;
 
  private:
   tool::Worker& worker_;
   tool::Input& input_;
-  Row first_;
   std::vector<std::unique_ptr<Loaded>> parts_;
 };
 

@@ -8,9 +8,6 @@
 namespace pif::sort {
 namespace {
 
-constexpr std::size_t kFewAhead = 8;        // records of each run
-constexpr std::uint32_t kMergedMax = 4096;  // until it is decided anew whether records are fetched
-
 struct Window {
   std::size_t low = 0, high = 0;
 };
@@ -86,19 +83,6 @@ void Merger::read_ahead(std::uint32_t run) {
   ask_at_[run] = asked_[run] < end_[run] ? asked_[run] - half : SIZE_MAX;
 }
 
-// A record that is not in the cache costs as much as ten comparisons, and in a component that is not in order none is.
-void Merger::fetch_ahead(std::uint32_t run) {
-  if (++merged_ == kMergedMax) {
-    fetches_ = looked_at_ > kMergedMax / 16;
-    merged_ = looked_at_ = 0;
-  }
-  const RunView& view = runs_[run];
-  if (!fetches_ || !has_levels_ || !view.by_row) return;
-  const std::size_t at = at_[run];
-  if (at + 2 * kFewAhead < end_[run]) view.fetch_place(at + 2 * kFewAhead);
-  if (at + kFewAhead < end_[run]) view.fetch(at + kFewAhead);
-}
-
 // is_first: nothing of the run comes before it in this merge.
 void Merger::load(std::uint32_t run, bool is_first) {
   const std::size_t at = at_[run];
@@ -140,7 +124,6 @@ int Merger::compare_texts(std::uint32_t a, std::uint32_t b, OffsetCode& loser) {
     loser = kSameCode;
     return 0;
   }
-  ++looked_at_;
   const std::string_view x = order_.text_of(runs_[a].record(at_[a])), y = order_.text_of(runs_[b].record(at_[b]));
   const std::size_t same = common_bytes(x, y, is_unclear ? 0 : order_.chunk_begin(level + 1));
   const int order = order_.compare_behind(x, y, same);
@@ -167,7 +150,6 @@ std::uint32_t Merger::play(std::uint32_t node) {
 void Merger::advance() {
   ++at_[winner_];
   load(winner_, false);
-  fetch_ahead(winner_);
   for (std::uint32_t node = (winner_ + leaves_) / 2; node > 0; node /= 2) {
     if (before(losers_[node], winner_)) std::swap(losers_[node], winner_);
   }

@@ -43,7 +43,6 @@ class Merger {
   std::uint32_t play(std::uint32_t node);
   void load(std::uint32_t run, bool is_first);
   void read_ahead(std::uint32_t run);
-  void fetch_ahead(std::uint32_t run);
 
   std::span<const RunView> runs_;
   std::vector<std::size_t> at_, end_;
@@ -57,8 +56,6 @@ class Merger {
   std::uint32_t leaves_ = 1;           // a power of two
   std::vector<std::uint32_t> losers_;  // by inner node, from 1
   std::uint32_t winner_ = 0;
-  std::uint32_t merged_ = 0, looked_at_ = 0;  // records, and pairs of them for their texts, since it was last asked
-  bool fetches_ = true;                       // whether enough of them are looked at to fetch all
 };
 
 // The records at positions [begin, end) of the result, in order; with `unique` without those that have the key of the

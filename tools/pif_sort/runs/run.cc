@@ -70,7 +70,7 @@ class FileRoom {
 
 namespace {
 
-// Only what orders the records takes memory.
+// Fixed records: only what orders them takes memory.
 Status load_in_place(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Runs& runs) {
   runs.by_row = true;
   PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(input.rows() * sizeof(Element)));
@@ -78,9 +78,6 @@ Status load_in_place(tool::Worker& worker, tool::Input& input, const KeyMaker& m
   LoadedParts loaded(worker, input, maker, {0, input.rows()}, elements, &runs.records.file);
   PIF_TRY(loaded.load(Ties::kNow));
   loaded.describe(runs.counts, runs.traits);
-  if (input.format().is_fixed()) return {};
-  PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make((input.rows() + 1) * sizeof(std::uint64_t)));
-  loaded.copy_ends(as_array<std::uint64_t>(runs.ends.memory.bytes()));
   return {};
 }
 
