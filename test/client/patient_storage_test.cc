@@ -17,6 +17,23 @@ using component::Piece;
 
 namespace {
 
+// What holds reads up. Reads that are left behind share it, and may end after all else.
+struct Gate {
+  Code pass(std::string_view call) {
+    std::unique_lock lock(mutex);
+    if (call == "read_cached") return is_cold ? Code::kIo : Code::kOk;
+    if (call != "read") return Code::kOk;
+    ++reads;
+    changed.wait(lock, [this] { return !is_stuck; });
+    return Code::kOk;
+  }
+  std::mutex mutex;  // guards all below
+  std::condition_variable changed;
+  bool is_cold = false;
+  bool is_stuck = false;
+  unsigned reads = 0;
+};
+
 // A disk that holds reads up, as long as it is told to.
 struct Disk {
   explicit Disk(std::span<const std::byte> bytes, Duration patience) : content(bytes.begin(), bytes.end()) {
@@ -25,28 +42,22 @@ struct Disk {
     auto file = must(memory->open("/d/f", OpenMode::kCreate));
     must(file->write(0, bytes));
     adopted = must(patient->adopt(must(file->share())));
-    disk->set_fault([this](std::string_view call, std::string_view) {
-      std::unique_lock lock(mutex);
-      if (call == "read_cached") return is_cold ? Code::kIo : Code::kOk;
-      if (call != "read") return Code::kOk;
-      ++reads;
-      changed.wait(lock, [this] { return !is_stuck; });
-      return Code::kOk;
-    });
+    disk->set_fault([gate = gate](std::string_view call, std::string_view) { return gate->pass(call); });
   }
   ~Disk() { release(); }
   void set(bool cold, bool stuck) {
-    const std::lock_guard lock(mutex);
-    is_cold = cold;
-    is_stuck = stuck;
+    const std::lock_guard lock(gate->mutex);
+    gate->is_cold = cold;
+    gate->is_stuck = stuck;
   }
   void release() {
-    set(is_cold, false);
-    changed.notify_all();
+    const std::lock_guard lock(gate->mutex);
+    gate->is_stuck = false;
+    gate->changed.notify_all();
   }
   unsigned reads_begun() {
-    const std::lock_guard lock(mutex);
-    return reads;
+    const std::lock_guard lock(gate->mutex);
+    return gate->reads;
   }
   void check(std::uint64_t offset, std::size_t size) {
     Bytes out(size);
@@ -56,11 +67,7 @@ struct Disk {
   }
 
   const Bytes content;
-  std::mutex mutex;  // guards is_cold, is_stuck, reads
-  std::condition_variable changed;
-  bool is_cold = false;
-  bool is_stuck = false;
-  unsigned reads = 0;
+  const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
   std::unique_ptr<component::Storage> memory = component::make_memory_storage(disk);
   std::unique_ptr<component::Storage> patient;
