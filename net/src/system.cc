@@ -25,6 +25,7 @@ std::int64_t read_clock(clockid_t which, std::int64_t per_second) {
 Time SystemClock::now() const { return Time(Duration(read_clock(CLOCK_MONOTONIC, 1'000'000'000))); }
 Time SystemClock::boottime() const { return Time(Duration(read_clock(CLOCK_BOOTTIME, 1'000'000'000))); }
 std::int64_t SystemClock::wall_seconds() const { return read_clock(CLOCK_REALTIME, 1); }
+std::int64_t SystemClock::wall_ns() const { return read_clock(CLOCK_REALTIME, 1'000'000'000); }
 
 std::uint64_t SystemEntropy::next() {
   std::uint64_t out = 0;

@@ -255,6 +255,7 @@ void Loop::run_timers() {
   }
   if (auto stored = context_.outbox.store_released(context_.wall); !stored)
     context_.rows.break_with(std::move(stored.error()));
+  if (auto noted = note_left_open(context_); !noted) context_.rows.break_with(std::move(noted.error()));
   if (context_.now >= prune_) prune_answers();
   run_job();
 }

@@ -17,14 +17,17 @@ class FakeClock final : public Clock {
  public:
   Time now() const override { return now_; }
   std::int64_t wall_seconds() const override { return wall_; }
+  std::int64_t wall_ns() const override { return wall_ * 1'000'000'000 + within_; }
   void advance(Duration by) {
     now_ += by;
     wall_ += std::chrono::duration_cast<std::chrono::seconds>(by).count();
+    within_ += by.count() % 1'000'000'000;
   }
 
  private:
   Time now_ = Time(std::chrono::hours(1));
   std::int64_t wall_ = 1'700'000'000;
+  std::int64_t within_ = 0;  // ns, of moves by less than a second: wall_ does not know of them
 };
 
 class CountingEntropy final : public Entropy {

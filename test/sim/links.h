@@ -85,6 +85,9 @@ class SimClock final : public Clock {
   std::int64_t wall_seconds() const override {
     return 1'700'000'000 + std::chrono::duration_cast<std::chrono::seconds>(world_.now().time_since_epoch()).count();
   }
+  std::int64_t wall_ns() const override {
+    return 1'700'000'000'000'000'000 + Duration(world_.now().time_since_epoch()).count();
+  }
 
  private:
   const World& world_;

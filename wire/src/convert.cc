@@ -32,6 +32,21 @@ Result<parity::Layout> layout_of(const proto::FileLayout& layout) {
                               {layout.bevies().begin(), layout.bevies().end()});
 }
 
+Result<OtherKind> other_kind_of(const proto::Other& other) {
+  if (other.kind() < kOtherLink || other.kind() > kOtherBlockDevice)
+    return fail(Code::kInvalid, fmt::format("unknown kind of an entry without bytes: {}", other.kind()));
+  const auto kind = static_cast<OtherKind>(other.kind());
+  const std::string& target = other.target();
+  if (target.size() > kTargetBytesMax)
+    return fail(Code::kTooLarge, fmt::format("the target of a link has {} bytes; at most {} are possible",
+                                             target.size(), kTargetBytesMax));
+  if ((kind == kOtherLink) == target.empty() || target.find('\0') != std::string::npos)
+    return fail(Code::kInvalid, "a link, and nothing else, has a target, which is not empty and has no byte 0");
+  const bool is_device = kind == kOtherCharacterDevice || kind == kOtherBlockDevice;
+  if (!is_device && other.device() != 0) return fail(Code::kInvalid, "a device, and nothing else, has a number");
+  return kind;
+}
+
 Error error_of(const proto::Error& error) { return {code_from_number(error.code()), error.text(), error.node()}; }
 
 proto::Format proto_of(const Format& format) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "file/async.h"
 #include "file/file_state.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
@@ -219,6 +220,7 @@ Result<std::size_t> FileState::pwrite(std::span<const std::byte> in, std::uint64
   if (scattered.is_possible() && (scattered.is_on() || offset != length.bytes())) {
     PIF_TRY(check_not_done());
     PIF_TRY(scattered.begin());
+    PIF_TRY(scattered.clear_gap(offset));
     PIF_TRY(scattered.write(offset, in));
     return in.size();
   }
@@ -241,6 +243,20 @@ Result<std::size_t> FileState::pwrite(std::span<const std::byte> in, std::uint64
     if (status.error().code != Code::kRetry || session->clock().now() >= deadline)
       return fail(std::move(status.error()));
   }
+}
+
+Status FileState::resize(std::uint64_t bytes) {
+  PIF_TRY(check_usable());
+  PIF_TRY(keep_rights());
+  if (!creating() || kind.adopted)
+    return fail(Code::kInvalid, fmt::format("{}: only a file being created gets another length", parts.path));
+  if (is_shared())
+    return fail(Code::kUnsupported, fmt::format("{}: several write it: it is as long as they write", parts.path));
+  PIF_TRY(check_piece_end(bytes));
+  PIF_TRY(finish_operations(*this));
+  if (bytes == length.bytes()) return {};
+  PIF_TRY(scattered.begin());
+  return scattered.resize(bytes);
 }
 
 }  // namespace pif::client

@@ -18,9 +18,19 @@ auto in_use(const FileState& file, Body body) {
   return client::in_use(file.session->user(), body);
 }
 
+// Those that change bytes.
+template <typename Body>
+auto in_writing(FileState& file, Body body) {
+  return in_use(file, [&] {
+    auto done = body();
+    file.note_written();
+    return done;
+  });
+}
+
 // Where what is appended begins. fill: as Appender::append.
 Result<FileLength> append_fixed(FileState& state, std::span<const std::byte> in, bool fill) {
-  return in_use(state, [&]() -> Result<FileLength> {
+  return in_writing(state, [&]() -> Result<FileLength> {
     if (!state.parts.format.is_fixed()) {
       return fail(Code::kInvalid,
                   fmt::format("{}: records of variable length are appended in batches", state.parts.path));
@@ -46,6 +56,7 @@ std::span<const std::uint32_t> File::nodes() const {
 const std::map<std::string, std::string>& File::attributes() const { return state_->parts.attributes; }
 std::uint64_t File::id() const { return state_->parts.file.value; }
 bool File::is_placed() const { return state_->parts.placed; }
+const Entry& File::entry() const { return state_->entry; }
 Result<FileLength> File::file_length() {
   return in_use(*state_, [&]() -> Result<FileLength> {
     if (is_placed()) {
@@ -85,7 +96,7 @@ Result<std::uint64_t> File::read_at(RecordNumber first, std::span<std::byte> out
   return in_use(*state_, [&] { return state_->reader.read(first, out, count); });
 }
 Status File::write(std::span<const std::byte> in) {
-  return in_use(*state_, [&]() -> Status {
+  return in_writing(*state_, [&]() -> Status {
     PIF_TRY(state_->write(state_->position, in));
     const std::uint64_t length = state_->parts.format.record_length;
     state_->position += (in.size() + length - 1) / length;
@@ -93,7 +104,7 @@ Status File::write(std::span<const std::byte> in) {
   });
 }
 Status File::write_at(RecordNumber first, std::span<const std::byte> in) {
-  return in_use(*state_, [&] { return state_->write(first, in); });
+  return in_writing(*state_, [&] { return state_->write(first, in); });
 }
 
 Result<RecordBatch> File::read_batch(std::uint64_t count, std::size_t bytes_max) {
@@ -107,7 +118,7 @@ Result<RecordBatch> File::read_batch_at(RecordNumber first, std::uint64_t count,
   return in_use(*state_, [&] { return state_->reader.read_batch(first, count, bytes_max); });
 }
 Status File::write_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
-  return in_use(*state_, [&]() -> Status {
+  return in_writing(*state_, [&]() -> Status {
     PIF_TRY(state_->write_batch(state_->position, lengths, data));
     state_->position += lengths.size();
     return {};
@@ -115,7 +126,7 @@ Status File::write_batch(std::span<const std::uint32_t> lengths, std::span<const
 }
 Status File::write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths,
                             std::span<const std::byte> data) {
-  return in_use(*state_, [&] { return state_->write_batch(first, lengths, data); });
+  return in_writing(*state_, [&] { return state_->write_batch(first, lengths, data); });
 }
 
 Status File::read_many(std::span<ReadRequest> requests) {
@@ -126,7 +137,7 @@ Result<std::uint64_t> File::read_pieces(const Pieces& wanted, std::span<std::byt
   return in_use(*state_, [&] { return client::read_pieces(*state_, wanted, out); });
 }
 Status File::write_pieces(const Pieces& wanted, std::span<const std::byte> in) {
-  return in_use(*state_, [&] { return client::write_pieces(*state_, wanted, in); });
+  return in_writing(*state_, [&] { return client::write_pieces(*state_, wanted, in); });
 }
 
 Result<std::string> File::share() {
@@ -153,17 +164,21 @@ Status File::preallocate(std::uint64_t bytes) {
   return in_use(*state_, [&] { return state_->preallocate(bytes); });
 }
 
+Status File::resize(std::uint64_t bytes) {
+  return in_writing(*state_, [&] { return state_->resize(bytes); });
+}
+
 Result<File::Operation> File::start_read(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
   return in_use(*state_, [&] { return client::start_read(*state_, first, out, count); });
 }
 Result<File::Operation> File::start_write(RecordNumber first, std::span<const std::byte> in) {
-  return in_use(*state_, [&] { return client::start_write(*state_, first, in); });
+  return in_writing(*state_, [&] { return client::start_write(*state_, first, in); });
 }
 Result<File::Operation> File::start_read_pieces(const Pieces& wanted, std::span<std::byte> out) {
   return in_use(*state_, [&] { return client::start_read_pieces(*state_, wanted, out); });
 }
 Result<File::Operation> File::start_write_pieces(const Pieces& wanted, std::span<const std::byte> in) {
-  return in_use(*state_, [&] { return client::start_write_pieces(*state_, wanted, in); });
+  return in_writing(*state_, [&] { return client::start_write_pieces(*state_, wanted, in); });
 }
 Result<std::uint64_t> File::wait(Operation operation) {
   return in_use(*state_, [&] { return client::wait_for(*state_, operation); });
@@ -182,7 +197,7 @@ Result<std::uint64_t> File::append_bytes(std::span<const std::byte> in) {
   return start.bytes;
 }
 Result<RecordNumber> File::append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
-  return in_use(*state_, [&]() -> Result<RecordNumber> {
+  return in_writing(*state_, [&]() -> Result<RecordNumber> {
     PIF_TRY(state_->check_usable());
     PIF_TRY(state_->check_batch(lengths, data));
     PIF_TRY_VALUE(const FileLength start, state_->appender.append(lengths, data, false, nullptr));
@@ -194,11 +209,14 @@ Result<std::size_t> File::pread(std::span<std::byte> out, std::uint64_t offset) 
   return in_use(*state_, [&] { return state_->pread(out, offset); });
 }
 Result<std::size_t> File::pwrite(std::span<const std::byte> in, std::uint64_t offset) {
-  return in_use(*state_, [&] { return state_->pwrite(in, offset); });
+  return in_writing(*state_, [&] { return state_->pwrite(in, offset); });
 }
 
 Status File::commit() {
   return in_use(*state_, [&] { return state_->commit(); });
+}
+Status File::commit_if(const FileLength& length_of_replaced) {
+  return in_use(*state_, [&] { return state_->commit(length_of_replaced); });
 }
 Status File::abort() {
   return in_use(*state_, [&] { return state_->abort(); });

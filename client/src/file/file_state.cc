@@ -87,6 +87,7 @@ FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_o
       overwriter(*this),
       appender(*this),
       placed(*this),
+      tell_at_(session->clock().now() + kTellEvery),
       members_seen_(session->members() != nullptr ? session->members()->answers() : 0),
       hellos_(session->hellos()) {
   PIF_ASSERT(parts.nodes.size() == width(), parts.nodes.size(), width());
@@ -150,6 +151,7 @@ Result<std::uint64_t> FileState::scattered_offset(RecordNumber first, std::size_
   const std::uint64_t offset = first * parts.format.record_length;
   PIF_TRY(check_piece_end(offset + bytes));
   PIF_TRY(check_not_done());
+  PIF_TRY(scattered.clear_gap(offset));
   return offset;
 }
 
@@ -322,12 +324,15 @@ net::Packet FileState::commit_request(const FileLength& file_length) const {
   *commit.mutable_file_length() = wire::proto_of(file_length);
   if (kind.modified_ns) commit.set_modified(*kind.modified_ns);
   if (parts.is_protected()) commit.set_view(parts.view);
+  commit.set_written(last_written);
   return request;
 }
 
 // A commit that is asked for again answers Done if the file is committed.
-Status FileState::commit_at_server(const FileLength& file_length) {
-  auto committed = session->change(commit_request(file_length), commit_change());
+Status FileState::commit_at_server(const FileLength& file_length, const std::optional<FileLength>& if_length) {
+  net::Packet request = commit_request(file_length);
+  if (if_length) *request.envelope.mutable_commit()->mutable_if_length() = wire::proto_of(*if_length);
+  auto committed = session->change(std::move(request), commit_change());
   if (!committed) return fail(access::explain_old_view(parts, std::move(committed.error())));
   phase = Phase::kEnded;
   return {};
@@ -354,7 +359,7 @@ Status FileState::start_sealing() {
   return writer.start_sealing();
 }
 
-Status FileState::commit() {
+Status FileState::commit(const std::optional<FileLength>& if_length) {
   PIF_TRY(check_may_commit());
   PIF_TRY(finish_operations(*this));
   if (scattered.is_on()) {
@@ -363,7 +368,7 @@ Status FileState::commit() {
     enter_sealing();
     PIF_TRY(writer.seal());
   }
-  return commit_at_server(length.now());
+  return commit_at_server(length.now(), if_length);
 }
 
 void FileState::forget_components() {
@@ -394,10 +399,7 @@ Status FileState::close() {
   net::Packet request;
   proto::Close& close = *request.envelope.mutable_close();
   close.add_files(parts.file.value);
-  if (length.is_known() && length.now() != parts.file_length) {
-    close.set_length_file(parts.file.value);
-    *close.mutable_file_length() = wire::proto_of(length.now());
-  }
+  if (is_untold_ || (length.is_known() && length.now() != parts.file_length)) add_note(close);
   PIF_TRY(session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
   return {};
 }

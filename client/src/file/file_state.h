@@ -104,11 +104,16 @@ class FileState {
   // That lengths and bytes belong together, and to records of this file. `data` are variable records.
   [[nodiscard]] Status check_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) const;
   [[nodiscard]] Status past_end(RecordNumber record) const;  // as an error
-  // Of a file that is created in pieces: where `bytes` bytes from this record on are written. Errors: that they cannot
-  // be.
+  // Of a file that is created in pieces: where `bytes` bytes from this record on are written, now. Errors: that they
+  // cannot be.
   [[nodiscard]] Result<std::uint64_t> scattered_offset(RecordNumber first, std::size_t bytes);
   // Whether pieces may be written up to this byte: kTooLarge, or kEndOfFile of a committed file.
   [[nodiscard]] Status check_piece_end(std::uint64_t end);
+
+  // Bytes were written, or were to be: the file's times move (times.cc). Of a committed file the server is told, at
+  // most once a second. tell_written(): now, unless it knows.
+  void note_written();
+  [[nodiscard]] Status tell_written();
 
   // ---- the byte view (byte_view.cc) ----
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
@@ -130,10 +135,12 @@ class FileState {
   [[nodiscard]] Status drop(std::uint32_t number);
   [[nodiscard]] Status sync();
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
+  [[nodiscard]] Status resize(std::uint64_t bytes);
 
   // ---- the end ----
-  [[nodiscard]] Status commit();
-  [[nodiscard]] Status commit_at_server(const FileLength& file_length);
+  // if_length: of the file whose place this one takes, else kRetry.
+  [[nodiscard]] Status commit(const std::optional<FileLength>& if_length = {});
+  [[nodiscard]] Status commit_at_server(const FileLength& file_length, const std::optional<FileLength>& if_length = {});
   // Rows and seals are on their way; writer.requests() says when they have arrived.
   [[nodiscard]] Status start_sealing();
   net::Packet commit_request(const FileLength& file_length) const;
@@ -148,6 +155,7 @@ class FileState {
   FileLength directory_length;
   bool is_marked = false;  // opened with --stale: rows of it may be gone, and what LFS 0 knew of its length
   const OpenKind kind;
+  Entry entry;  // of an opened file, as it was then
   Phase phase = Phase::kOpen;
   std::vector<std::unique_ptr<access::ComponentAccess>> components;  // by LFS
   KnownLength length;
@@ -161,6 +169,7 @@ class FileState {
   bool is_done = false;                 // and it has said so
   TransferCounts counts;
   RecordNumber position = 0;
+  std::int64_t last_written = 0;  // wall nanoseconds: when it was written to last from here; 0: it was not
   std::map<File::Operation, std::unique_ptr<AsyncOperation>> operations;
   File::Operation next_operation = 1;
 
@@ -178,6 +187,12 @@ class FileState {
   [[nodiscard]] Status write_committed(RecordNumber first, std::span<const std::byte> in);
   void forget_components();
 
+  // What the server is told of it beside its closing: how long it is, and when it was written to.
+  void add_note(proto::Close& close) const;
+
+  static constexpr Duration kTellEvery = std::chrono::seconds(1);
+  bool is_untold_ = false;          // that it was written to, at last_written
+  Time tell_at_{};                  // the server of a write, not before
   std::uint64_t members_seen_ = 0;  // MemberWatch::answers() that `parts` go by
   std::uint64_t hellos_ = 0;        // of the session, when the server was last known to hold it
 };

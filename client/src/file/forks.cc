@@ -109,7 +109,7 @@ Result<File> Client::create_fork(const File& of, std::uint32_t subfile, const st
   return client::in_use(session_->user(), [&]() -> Result<File> {
     PIF_TRY_VALUE(const std::string fork, fork_of(*of.state_, subfile, name));
     PIF_TRY(options.format.validate());
-    net::Packet request = client::create_packet(fork, options, false);
+    net::Packet request = client::create_packet(fork, options, client::WhenThere::kAtCommit);
     request.envelope.mutable_create()->set_fork_of(of.id());
     auto reply = session_->ask_server(std::move(request));
     if (!reply) return fail(strip(std::move(reply.error())));

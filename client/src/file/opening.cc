@@ -58,18 +58,42 @@ proto::Striping proto_of(const Striping& striping) {
   return out;
 }
 
+namespace {
+
+EntryKind kind_of(wire::OtherKind kind) {
+  constexpr EntryKind kKinds[] = {EntryKind::kLink, EntryKind::kFifo, EntryKind::kSocket, EntryKind::kCharacterDevice,
+                                  EntryKind::kBlockDevice};
+  return kKinds[kind - wire::kOtherLink];
+}
+
+// What the entry is, and what is told of that kind alone.
+Status set_kind(const proto::EntryInfo& info, Entry& entry) {
+  if (info.type() == proto::OTHER) {
+    PIF_TRY_VALUE(const wire::OtherKind kind, wire::other_kind_of(info.other()));
+    entry.kind = kind_of(kind);
+    entry.target = info.other().target();
+    entry.device = info.other().device();
+    return {};
+  }
+  entry.kind = info.type() == proto::FOLDER ? EntryKind::kFolder : EntryKind::kFile;
+  if (entry.kind != EntryKind::kFile) return {};
+  PIF_TRY_VALUE(entry.format, wire::format_of(info.format()));
+  return {};
+}
+
+}  // namespace
+
 Result<Entry> entry_of(const proto::EntryInfo& info) {
   Entry entry;
   entry.name = info.name();
-  entry.kind = info.type() == proto::FOLDER ? EntryKind::kFolder : EntryKind::kFile;
+  PIF_TRY(set_kind(info, entry));
   entry.id = info.id();
+  entry.inode = info.inode() != 0 ? info.inode() : info.id();
   entry.owner = info.attributes().owner();
   entry.group = info.attributes().group();
   entry.mode = info.attributes().mode();
   entry.modified_ns = info.attributes().modified();
-  if (entry.kind == EntryKind::kFile) {
-    PIF_TRY_VALUE(entry.format, wire::format_of(info.format()));
-  }
+  entry.changed_ns = info.attributes().changed();
   entry.nodes.assign(info.layout().nodes().begin(), info.layout().nodes().end());
   entry.bevies.assign(info.layout().bevies().begin(), info.layout().bevies().end());
   entry.is_protected = info.layout().bevies_size() > 0 && !wire::is_older(info.layout());
@@ -89,7 +113,7 @@ Status sendable(const std::string& path) {
   return fail(checked ? Error{Code::kInvalid, "the path is not UTF-8", {}} : std::move(checked.error()));
 }
 
-net::Packet create_packet(const std::string& path, const CreateOptions& options, bool empty) {
+net::Packet create_packet(const std::string& path, const CreateOptions& options, WhenThere there) {
   net::Packet packet;
   proto::Create& create = *packet.envelope.mutable_create();
   create.set_path(path);
@@ -103,7 +127,8 @@ net::Packet create_packet(const std::string& path, const CreateOptions& options,
   create.set_mode(options.mode);
   for (const auto& [name, value] : options.attributes) (*create.mutable_named())[name] = value;
   create.set_exclusive(options.exclusive);
-  create.set_empty(empty);
+  create.set_empty(there == WhenThere::kAtOnce);
+  create.set_now(there == WhenThere::kAtOnceAndCreated);
   create.set_placed(options.placed);
   return packet;
 }
@@ -144,6 +169,7 @@ Result<std::unique_ptr<FileState>> created_state(const std::shared_ptr<Session>&
   parts.view = created.view();
   parts.owner = session->uid();
   parts.attributes = options.attributes;
+  for (const auto& [name, value] : created.named()) parts.attributes.emplace(name, value);
   PIF_TRY(check_parts(parts));
   const OpenKind kind{false, false, options.is_small, options.modified_ns};
   return std::make_unique<FileState>(session, std::move(parts), kind);
@@ -226,12 +252,13 @@ Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& 
   // A marked file may be shorter than that; but the length of one that LFS 0 has no rows of is nowhere else.
   const bool is_only_here = parts.is_protected() && parts.layout.rows(0, entry.file_length.records) == 0;
   parts.file_length = entry.marks.empty() || is_only_here ? entry.file_length : FileLength{};
-  parts.attributes = std::move(entry.attributes);
+  parts.attributes = entry.attributes;
   PIF_TRY(check_parts(parts));
   const OpenKind kind{false, mode == Client::Mode::kHold, is_small, {}};
   auto state = std::make_unique<FileState>(session, std::move(parts), kind);
   state->directory_length = entry.file_length;
   state->is_marked = !entry.marks.empty();
+  state->entry = std::move(entry);
   return state;
 }
 
@@ -268,9 +295,35 @@ Result<File> Client::create(const std::string& path, const CreateOptions& option
   return client::in_use(session_->user(), [&]() -> Result<File> {
     PIF_TRY(sendable(path));
     PIF_TRY(options.format.validate());
-    auto reply = session_->ask_server(client::create_packet(path, options, false));
+    auto reply = session_->ask_server(client::create_packet(path, options, client::WhenThere::kAtCommit));
     if (!reply) return fail(strip(std::move(reply.error())));
     PIF_TRY_VALUE(auto state, created_state(session_, path, options, reply->envelope.create_reply()));
+    return File(std::move(state));
+  });
+}
+
+Result<Client::CreatedNow> Client::create_now(const std::string& path, const CreateOptions& options) {
+  return client::in_use(session_->user(), [&]() -> Result<CreatedNow> {
+    PIF_TRY(sendable(path));
+    PIF_TRY(options.format.validate());
+    auto reply = session_->change(client::create_packet(path, options, client::WhenThere::kAtOnceAndCreated),
+                                  {"the file was created", path});
+    if (!reply) return fail(strip(std::move(reply.error())));
+    const proto::CreateReply& created = reply->envelope.create_reply();
+    PIF_TRY_VALUE(Entry entry, client::entry_of(created.entry()));
+    PIF_TRY_VALUE(auto state, created_state(session_, path, options, created));
+    return CreatedNow{File(std::move(state)), std::move(entry)};
+  });
+}
+
+Result<File> Client::create_instead_of(std::uint64_t id) {
+  return client::in_use(session_->user(), [&]() -> Result<File> {
+    proto::Create create;
+    create.set_instead_of(id);
+    auto reply = session_->ask_server(net::packet_of(std::move(create)));
+    if (!reply) return fail(strip(std::move(reply.error())));
+    PIF_TRY_VALUE(auto state, created_state(session_, fmt::format("the new version of file {}", id), {},
+                                            reply->envelope.create_reply()));
     return File(std::move(state));
   });
 }
@@ -282,7 +335,7 @@ std::vector<Result<File>> Client::create_many(std::span<const NewFile> files) {
     for (const NewFile& file : files) {
       Status valid = sendable(file.path);
       if (valid) valid = file.options.format.validate();
-      if (valid) requests.push_back(client::create_packet(file.path, file.options, false));
+      if (valid) requests.push_back(client::create_packet(file.path, file.options, client::WhenThere::kAtCommit));
       sound.push_back(std::move(valid));
     }
     const auto make = [&](std::size_t i, const proto::Envelope& reply) -> Result<File> {
@@ -314,6 +367,19 @@ Result<File> Client::open(const std::string& path, Mode mode) {
   });
 }
 
+Result<File> Client::open_by_id(std::uint64_t id, Mode mode) {
+  return client::in_use(session_->user(), [&]() -> Result<File> {
+    net::Packet request = open_packet(*session_, {}, mode);
+    request.envelope.mutable_open()->set_file(id);
+    request.envelope.mutable_open()->set_anew(true);
+    auto reply = session_->ask_server(std::move(request));
+    if (!reply) return fail(strip(std::move(reply.error())));
+    const proto::OpenReply& opened = reply->envelope.open_reply();
+    PIF_TRY_VALUE(auto state, opened_state(session_, opened.entry().name(), mode, opened, false));
+    return File(std::move(state));
+  });
+}
+
 std::vector<Result<File>> Client::open_small_many(std::span<const std::string> paths) {
   return client::in_use_each(session_->user(), paths.size(), [&] {
     std::vector<net::Packet> requests;
@@ -333,21 +399,6 @@ std::vector<Result<File>> Client::open_small_many(std::span<const std::string> p
 namespace client {
 
 File FileAccess::make(std::unique_ptr<FileState> state) { return File(std::move(state)); }
-
-Result<File> open_by_id(Client& client, std::uint64_t file) {
-  Session& session = client.session();
-  return in_use(session.user(), [&]() -> Result<File> {
-    proto::Open open;
-    open.set_file(file);
-    open.set_rights(kMayRead);
-    auto reply = session.ask_server(net::packet_of(std::move(open)));
-    if (!reply) return fail(strip(std::move(reply.error())));
-    const proto::OpenReply& opened = reply->envelope.open_reply();
-    PIF_TRY_VALUE(auto state,
-                  opened_state(session.shared_from_this(), opened.entry().name(), Client::Mode::kRead, opened, false));
-    return FileAccess::make(std::move(state));
-  });
-}
 
 Result<File> adopt_file(std::shared_ptr<Session> session, FileParts parts) {
   PIF_TRY(check_parts(parts));

@@ -251,7 +251,7 @@ Result<ParallelMember> ParallelMember::join(Client& client, std::string_view tok
   state->members = reply.members();
   state->position = reply.position();
   state->writes = reply.writes();
-  PIF_TRY_VALUE(state->file, reply.writes() ? client.join(tokens.share) : client::open_by_id(client, reply.file()));
+  PIF_TRY_VALUE(state->file, reply.writes() ? client.join(tokens.share) : client.open_by_id(reply.file()));
   return ParallelMember(std::move(state));
 }
 

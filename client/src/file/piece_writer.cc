@@ -97,6 +97,7 @@ Result<std::unique_ptr<PieceWriter>> make_piece_writer(FileState& file, const Fi
   PIF_TRY(file.check_piece_end(static_cast<std::uint64_t>(bounds.highest)));
   PIF_TRY(file.check_not_done());
   PIF_TRY(file.scattered.begin());
+  PIF_TRY(file.scattered.clear_gap(static_cast<std::uint64_t>(bounds.highest)));
   PIF_TRY_VALUE(auto fill, WalkedPieces<ConstExtent>::make(std::move(walks), wanted, in.data(), UINT64_MAX));
   return std::make_unique<PieceWriter>(file, std::move(fill), is_foreground);
 }

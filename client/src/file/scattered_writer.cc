@@ -1,7 +1,10 @@
 #include "file/scattered_writer.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "file/async.h"
 #include "file/file_state.h"
 #include "file/piece_reader.h"
 #include "file/piece_writer.h"
@@ -25,6 +28,8 @@ access::BulkRequest room_request(const FileParts& parts, LfsIndex lfs, std::uint
   };
   return request;
 }
+
+constexpr std::uint64_t kZeroBytesAtOnce = 1u << 20;
 
 FileLength length_up_to(std::uint32_t record_length, std::uint64_t end) {
   return {(end + record_length - 1) / record_length, end};
@@ -86,6 +91,29 @@ Status ScatteredWriter::sync() {
     syncs.add(std::move(request));
   }
   return file_.run(syncs);
+}
+
+Status ScatteredWriter::resize(std::uint64_t bytes) {
+  PIF_ASSERT(is_on_ && !file_.is_shared(), bytes);
+  const std::uint64_t before = file_.length.bytes();
+  if (bytes < before) cut_end_ = std::max(cut_end_, before);
+  PIF_TRY(clear_gap(bytes));
+  file_.length.go_by(length_up_to(file_.parts.format.record_length, bytes));
+  return {};
+}
+
+// What is under way may write there, too.
+Status ScatteredWriter::clear_gap(std::uint64_t offset) {
+  if (cut_end_ <= file_.length.bytes()) return {};
+  PIF_TRY(finish_operations(file_));
+  const std::uint64_t end = std::min(offset, cut_end_);
+  const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, cut_end_));
+  for (std::uint64_t at = file_.length.bytes(); at < end; at = file_.length.bytes()) {
+    const auto piece = std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), end - at));
+    PIF_TRY(write(at, piece));
+    PIF_ASSERT(file_.length.bytes() == at + piece.size(), at, piece.size(), file_.length.bytes());
+  }
+  return {};
 }
 
 Status ScatteredWriter::preallocate(std::uint64_t bytes) {

@@ -42,6 +42,12 @@ class ScatteredWriter {
   // The LFSs have room for the file's first `bytes` bytes.
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
 
+  // The file ends at this byte. What is cut off stays in the components until they are sealed.
+  [[nodiscard]] Status resize(std::uint64_t bytes);
+  // Before something is written from this byte on: if that is past the end, there are zeros in front of it, whatever
+  // was cut off.
+  [[nodiscard]] Status clear_gap(std::uint64_t offset);
+
   // No more is written here: the components are closed. They can be read, by message.
   void close();
   // All components of a file of that length are sealed. kExists: they are sealed already, as of another length.
@@ -52,6 +58,7 @@ class ScatteredWriter {
   std::uint64_t component_bytes(LfsIndex lfs, const FileLength& file_length) const;
   FileState& file_;
   bool is_on_ = false;
+  std::uint64_t cut_end_ = 0;                          // from the file's end to here are bytes that were cut off
   std::deque<component::WritebackBehind> writebacks_;  // by LFS
   access::Sealing sealing_;
 };

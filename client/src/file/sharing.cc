@@ -82,7 +82,7 @@ Status FileState::drop(std::uint32_t number) {
 Status FileState::sync() {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
-  if (!creating()) return {};  // what was acknowledged is durable
+  if (!creating()) return tell_written();  // what was acknowledged is durable
   if (scattered.is_possible()) PIF_TRY(scattered.begin());
   if (!scattered.is_on())
     return fail(Code::kUnsupported,

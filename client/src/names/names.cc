@@ -189,7 +189,8 @@ Status Client::create_empty(const std::string& path, const CreateOptions& option
   return client::in_use(session_->user(), [&]() -> Status {
     PIF_TRY(sendable(path));
     PIF_TRY(options.format.validate());
-    return done(session_->change(create_packet(path, options, true), {"the file was created", path}));
+    return done(
+        session_->change(create_packet(path, options, client::WhenThere::kAtOnce), {"the file was created", path}));
   });
 }
 
@@ -203,7 +204,7 @@ Result<std::vector<Status>> Client::create_empty_many(std::span<const std::strin
       requests.reserve(asked.size());
       changes.reserve(asked.size());
       for (const std::string& path : asked) {
-        requests.push_back(create_packet(path, options, true));
+        requests.push_back(create_packet(path, options, client::WhenThere::kAtOnce));
         changes.push_back({"the file was created", path});
       }
       std::vector<Status> outcome;
@@ -256,6 +257,10 @@ Status Client::change_attributes(const std::string& path, const AttributeChange&
     if (change.mode) set.set_mode(*change.mode);
     if (change.owner) set.set_owner(*change.owner);
     if (change.group) set.set_group(*change.group);
+    if (change.modified_ns) {
+      set.set_modified(*change.modified_ns);
+      set.set_at(session_->clock().wall_ns());
+    }
     if (change.striping) *set.mutable_striping() = client::proto_of(*change.striping);
     return done(session_->change(std::move(set), {"the attributes were changed", path}));
   });

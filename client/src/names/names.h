@@ -1,6 +1,7 @@
 // What requests about names have in common.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "pif/client/session.h"
@@ -11,7 +12,10 @@ namespace pif::client {
 proto::Striping proto_of(const Striping& striping);
 // A message holds well-formed text only: what is not UTF-8 would never reach the server, which refuses it as well.
 [[nodiscard]] Status sendable(const std::string& path);
-net::Packet create_packet(const std::string& path, const CreateOptions& options, bool empty);
+// When the name of what is created is there: with its commit; at once, as that of an empty file; or the same, and what
+// is created takes that file's place.
+enum class WhenThere : std::uint8_t { kAtCommit, kAtOnce, kAtOnceAndCreated };
+net::Packet create_packet(const std::string& path, const CreateOptions& options, WhenThere there);
 [[nodiscard]] Result<ListPage> list_page(Session& session, proto::List list);
 // Of a request for one. shown: its path, for messages.
 [[nodiscard]] Status remove_one(Session& session, proto::Remove request, const std::string& shown);

@@ -153,14 +153,20 @@ void ServerSession::say_alive() {
   if (peer_ == 0) return;
   net::Packet packet;
   packet.envelope.mutable_renew();
-  packet.envelope.set_credential(world_.links.credential());
-  world_.caller.forget(world_.caller.start(peer_, std::move(packet), timeout_, "server"));
+  tell(std::move(packet));
 }
 
 std::optional<net::CallId> ServerSession::start(net::Packet request, net::Calls::OnReply on_reply) {
   if (peer_ == 0) return std::nullopt;
   request.envelope.set_credential(world_.links.credential());
   return world_.caller.calls().start(peer_, std::move(request), timeout_, "server", std::move(on_reply));
+}
+
+bool ServerSession::tell(net::Packet request) {
+  if (peer_ == 0) return false;
+  request.envelope.set_credential(world_.links.credential());
+  world_.caller.forget(world_.caller.start(peer_, std::move(request), timeout_, "server"));
+  return true;
 }
 
 // Lets time pass (and packets arrive) before another attempt.

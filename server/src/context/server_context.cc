@@ -90,6 +90,8 @@ void released(ServerContext& context, const std::vector<std::uint64_t>& files) {
 }
 
 void end_session(ServerContext& context, Session& session) {
+  const auto written = context.opens.written_by(session.id);
+  context.left_open.insert(context.left_open.end(), written.begin(), written.end());
   released(context, context.opens.close_all(session.id));
   context.groups.end_session(session.id, session.program);
   PIF_ASSERT(context.opens.count_of(session.id) == 0 && !context.groups.is_in_use(session.id), session.id);

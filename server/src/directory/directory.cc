@@ -34,6 +34,8 @@ proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name)
   *info.mutable_marks() = entry.marks();
   if (entry.has_striping()) *info.mutable_striping() = entry.striping();
   info.set_placed(entry.placed());
+  info.set_inode(entry.inode());
+  if (entry.has_other()) *info.mutable_other() = entry.other();
   return info;
 }
 

@@ -46,6 +46,18 @@ std::size_t Opens::count_of(std::uint64_t session) const {
   return found == by_session_.end() ? 0 : found->second.size();
 }
 
+std::vector<std::uint64_t> Opens::written_by(std::uint64_t session) const {
+  std::vector<std::uint64_t> files;
+  const auto found = by_session_.find(session);
+  if (found == by_session_.end()) return files;
+  for (const std::uint64_t file : found->second) {
+    const Holder* const holder = find(file, session);
+    PIF_ASSERT(holder != nullptr, file, session);
+    if ((holder->rights & kMayWrite) != 0) files.push_back(file);
+  }
+  return files;
+}
+
 void Opens::restore(std::uint64_t file, Holder holder) {
   PIF_ASSERT(find(file, holder.session) == nullptr && holder.count > 0, file, holder.session, holder.count);
   const bool is_new = by_session_[holder.session].insert(file).second;

@@ -37,6 +37,8 @@ class Opens {
   const Holder* find(std::uint64_t file, std::uint64_t session) const;
   bool is_open(std::uint64_t file) const { return files_.contains(file); }
   std::size_t count_of(std::uint64_t session) const;
+  // What the session has open for writing.
+  std::vector<std::uint64_t> written_by(std::uint64_t session) const;
 
   // These return the files that nobody has open any more.
   bool close(std::uint64_t file, std::uint64_t session);

@@ -8,6 +8,7 @@
 #include "pif/wire/convert.h"
 #include "pif/wire/values.h"
 #include "requests/layouts.h"
+#include "requests/replacing.h"
 
 namespace pif::server {
 namespace {
@@ -98,13 +99,16 @@ Status put_committed(ServerContext& context, std::uint64_t parent, std::string_v
   return context.rows.put_file(entry.id(), row);
 }
 
-Status put_pending(ServerContext& context, const Call& call, const Place& at, const proto::StoredEntry& entry) {
+// instead_of: whose place it takes; 0: whoever has the name.
+Status put_pending(ServerContext& context, const Call& call, std::uint64_t parent, std::string_view name,
+                   const proto::StoredEntry& entry, std::uint64_t instead_of) {
   proto::StoredFile row;
   row.set_state(kPending);
-  row.set_parent(at.folder->id());
-  row.set_name(std::string(at.name));
+  row.set_parent(parent);
+  row.set_name(std::string(name));
   *row.mutable_entry() = entry;
-  row.set_exclusive(call.request.create().exclusive());
+  row.set_exclusive(instead_of == 0 && call.request.create().exclusive());
+  row.set_instead_of(instead_of);
   row.set_session(call.session->id);
   row.set_view(context.registry.views().index());
   PIF_TRY(context.rows.put_file(entry.id(), row));
@@ -160,6 +164,35 @@ Status doom_forks(ServerContext& context, std::uint64_t file) {
   return {};
 }
 
+// What whoever creates the file must know of it.
+void describe_created(const ServerContext& context, const Call& call, const proto::StoredEntry& entry,
+                      proto::CreateReply& reply) {
+  reply.set_file(entry.id());
+  context.registry.describe(entry.layout(), context.now, *reply.mutable_nodes());
+  reply.set_capability(capability_for(context, entry.id(), call.who().uid, kMayCreate | kMayRead, kFirstEpoch));
+}
+
+void describe_layout(const ServerContext& context, const proto::StoredEntry& entry, proto::CreateReply& reply) {
+  reply.set_file(entry.id());
+  reply.set_epoch(kFirstEpoch);
+  reply.set_view(context.registry.views().index());
+  *reply.mutable_layout() = entry.layout();
+}
+
+// `empty`, which is committed now, and what will take its place.
+Status create_now(ServerContext& context, const Call& call, const Place& at, const proto::StoredEntry& empty,
+                  proto::CreateReply& reply) {
+  PIF_ASSERT(!at.is_fork() && !empty.placed(), at.fork_node, empty.id());
+  PIF_TRY(put_committed(context, at.folder->id(), at.name, empty, true));
+  *reply.mutable_entry() = info_of(empty, at.name);
+  proto::StoredEntry created = empty;
+  PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
+  created.set_id(id);
+  created.mutable_attributes()->set_owner(call.who().uid);  // whose it is to commit
+  describe_created(context, call, created, reply);
+  return put_pending(context, call, at.folder->id(), at.name, created, empty.id());
+}
+
 // ask: with what the folder decides.
 Status create_at(ServerContext& context, Call& call, const Place& at, const proto::Create& ask,
                  proto::CreateReply& reply) {
@@ -170,22 +203,47 @@ Status create_at(ServerContext& context, Call& call, const Place& at, const prot
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
   if (ask.nodes_size() == 0) ++context.layouts_chosen;
   const proto::StoredEntry entry = new_entry(context, call, ask, id, std::move(layout));
-  reply.set_file(id);
-  reply.set_epoch(kFirstEpoch);
-  reply.set_view(context.registry.views().index());
-  *reply.mutable_layout() = entry.layout();
+  describe_layout(context, entry, reply);
   if (ask.inherits() != 0) *reply.mutable_format() = entry.format();
   ++context.weight;
-  if (ask.empty()) {
-    if (existing) PIF_TRY(doom(context, at.folder->id(), at.name, *existing));
-    return put_committed(context, at.folder->id(), at.name, entry, true);
-  }
-  context.registry.describe(entry.layout(), context.now, *reply.mutable_nodes());
-  reply.set_capability(capability_for(context, id, call.who().uid, kMayCreate | kMayRead, kFirstEpoch));
-  return put_pending(context, call, at, entry);
+  if ((ask.empty() || ask.now()) && existing) PIF_TRY(doom(context, at.folder->id(), at.name, *existing));
+  if (ask.now()) return create_now(context, call, at, entry, reply);
+  if (ask.empty()) return put_committed(context, at.folder->id(), at.name, entry, true);
+  describe_created(context, call, entry, reply);
+  return put_pending(context, call, at.folder->id(), at.name, entry, 0);
+}
+
+// Its owner is for now who creates it, as of any file being created.
+Status create_instead_of(ServerContext& context, const Call& call, std::uint64_t file, proto::CreateReply& reply) {
+  PIF_TRY_VALUE(const Replaced replaced, file_to_replace(context, file));
+  PIF_TRY(check_may_replace(context, call, replaced));
+  PIF_TRY(check_creating(*call.session));
+  PIF_TRY_VALUE(const proto::Create like, create_like(context, replaced));
+  PIF_TRY_VALUE(proto::FileLayout layout, choose_layout(like, context.registry, context.config.default_bevy,
+                                                        context.layouts_chosen, context.now));
+  PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
+  if (like.nodes_size() == 0) ++context.layouts_chosen;
+  const proto::StoredEntry entry = new_entry(context, call, like, id, std::move(layout));
+  describe_layout(context, entry, reply);
+  describe_created(context, call, entry, reply);
+  *reply.mutable_format() = entry.format();
+  *reply.mutable_named() = like.named();
+  ++context.weight;
+  return put_pending(context, call, replaced.parent, replaced.name, entry, file);
+}
+
+// What says nothing together.
+Status check_create(const proto::Create& ask) {
+  if (ask.now() && (ask.placed() || ask.fork_of() != 0))
+    return fail(Code::kInvalid, "forks, and files that have nothing else, have no name before they are committed");
+  if (ask.instead_of() != 0 && (!ask.path().empty() || ask.now() || ask.empty() || ask.fork_of() != 0))
+    return fail(Code::kInvalid, "what takes another file's place has that one's name");
+  return {};
 }
 
 Status create(ServerContext& context, Call& call, const proto::Create& ask, proto::CreateReply& reply) {
+  PIF_TRY(check_create(ask));
+  if (ask.instead_of() != 0) return create_instead_of(context, call, ask.instead_of(), reply);
   PIF_TRY(wire::format_of(ask.format()));
   PIF_TRY(check_named(ask.named()));
   PIF_TRY_VALUE(const Place at, ask.fork_of() != 0
@@ -194,6 +252,8 @@ Status create(ServerContext& context, Call& call, const proto::Create& ask, prot
   if (ask.fork_of() == 0 && means_folder(ask.path()))
     return fail(Code::kNotDirectory,
                 fmt::format("there is no folder {}, and no file's name ends with a slash", at.path));
+  if (ask.now() && at.is_fork())
+    return fail(Code::kInvalid, fmt::format("{}: a fork has no name before it is committed", at.path));
   const bool decides = ask.inherits() != 0 && at.folder->striping != nullptr;
   if (!decides && !at.is_fork() && !ask.placed()) return create_at(context, call, at, ask, reply);
   PIF_TRY_VALUE(const proto::Create whole, decided(ask, at));
@@ -224,6 +284,46 @@ Status check_parent(ServerContext& context, const proto::StoredFile& row) {
   return fail(Code::kNotFound, fmt::format("the folder (or file) that {} was to be in has been removed", row.name()));
 }
 
+// The name that the file gets, and who has it now.
+struct Target {
+  std::uint64_t parent = 0;
+  std::string name;
+  std::optional<proto::StoredEntry> existing;
+};
+
+Result<Target> target_of(ServerContext& context, const proto::StoredFile& row) {
+  PIF_TRY(check_parent(context, row));
+  PIF_TRY_VALUE(auto existing, context.rows.entry(row.parent(), row.name()));
+  PIF_TRY(check_target(existing, row.name(), row.exclusive()));
+  return Target{row.parent(), row.name(), std::move(existing)};
+}
+
+Result<Target> target_instead_of(ServerContext& context, std::uint64_t file, const proto::Commit& ask) {
+  PIF_TRY_VALUE(Replaced replaced, file_to_replace(context, file));
+  const proto::FileLength& now = replaced.entry.file_length();
+  if (ask.has_if_length() && (ask.if_length().records() != now.records() || ask.if_length().bytes() != now.bytes())) {
+    return fail(Code::kRetry, fmt::format("{} has {} bytes by now, not {}: what was to take its place is of another",
+                                          replaced.name, now.bytes(), ask.if_length().bytes()));
+  }
+  return Target{replaced.parent, std::move(replaced.name), std::move(replaced.entry)};
+}
+
+// made: as it was begun.
+proto::StoredEntry committed_entry(const ServerContext& context, const proto::StoredFile& row, const Target& target,
+                                   const proto::Commit& ask) {
+  PIF_ASSERT(row.state() == kPending && (row.instead_of() == 0 || target.existing), row.state(), row.instead_of());
+  proto::StoredEntry entry = row.entry();
+  if (row.instead_of() != 0) take_over(*target.existing, entry);
+  *entry.mutable_file_length() = ask.file_length();
+  proto::Attributes& attributes = *entry.mutable_attributes();
+  note_change(context, ask.written(), attributes);
+  if (ask.has_modified()) {
+    attributes.set_modified(ask.modified());
+    attributes.clear_modified_set();
+  }
+  return entry;
+}
+
 Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
   PIF_TRY_VALUE(auto row, context.rows.file(ask.file()));
   if (!row || row->state() == kDoomed) {
@@ -239,17 +339,13 @@ Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
   PIF_TRY(check_view(context, row->members().empty() ? ask.view() : row->view(), *row));
   PIF_TRY(check_file_length(made.format(), ask.file_length()));
   PIF_TRY(check_members(context, *row, ask.file_length()));
-  PIF_TRY(check_parent(context, *row));
   if (made.placed()) PIF_TRY(check_placed(context, call, ask));
-  PIF_TRY_VALUE(const auto existing, context.rows.entry(row->parent(), row->name()));
-  PIF_TRY(check_target(existing, row->name(), row->exclusive()));
-  proto::StoredEntry entry = made;
-  *entry.mutable_file_length() = ask.file_length();
-  entry.mutable_attributes()->set_modified(ask.has_modified() ? ask.modified() : context.wall_ns());
-  entry.mutable_attributes()->set_changed(context.wall_ns());
+  PIF_TRY_VALUE(const Target target,
+                row->instead_of() != 0 ? target_instead_of(context, row->instead_of(), ask) : target_of(context, *row));
+  const proto::StoredEntry entry = committed_entry(context, *row, target, ask);
   ++context.weight;
-  if (existing) PIF_TRY(doom(context, row->parent(), row->name(), *existing));
-  PIF_TRY(put_committed(context, row->parent(), row->name(), entry, false));
+  if (target.existing) PIF_TRY(doom(context, target.parent, target.name, *target.existing));
+  PIF_TRY(put_committed(context, target.parent, target.name, entry, false));
   context.rows.on_commit([&context, id = ask.file(), layout = entry.layout()] {
     forget_pending(context, id);
     context.outbox.committed(id, layout);

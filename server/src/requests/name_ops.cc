@@ -174,9 +174,13 @@ Status set_attributes(ServerContext& context, Call& call, const proto::SetAttrib
   PIF_TRY_VALUE(Directory::Found found, context.directory.find(ask.path(), call.who()));
   proto::Attributes& attributes = *found.entry.mutable_attributes();
   const bool owns = call.who().all_powerful || call.who().uid == attributes.owner();
-  if ((ask.has_mode() || ask.has_striping()) && !owns)
+  if ((ask.has_mode() || ask.has_striping() || ask.has_modified()) && !owns)
     return fail(Code::kPermission, fmt::format("uid {} does not own {}", call.who().uid, ask.path()));
   if (ask.has_mode()) attributes.set_mode(ask.mode() & kModeMask);
+  if (ask.has_modified()) {
+    attributes.set_modified(ask.modified());
+    attributes.set_modified_set(ask.at() != 0 ? ask.at() : context.wall_ns());
+  }
   if (ask.has_striping()) PIF_TRY(change_striping(context, ask, found.entry));
   if (ask.named_size() > 0 && !owns && !may(call.who(), guard_of(attributes), kWantWrite)) {
     return fail(Code::kPermission, fmt::format("uid {} may not write {}", call.who().uid, ask.path()));

@@ -9,6 +9,7 @@
 #include "pif/base/format.h"
 #include "pif/wire/values.h"
 #include "requests/layouts.h"
+#include "requests/replacing.h"
 
 namespace pif::server {
 namespace {
@@ -150,10 +151,11 @@ Status open(ServerContext& context, Call& call, const proto::Open& ask, proto::O
     return fail(Code::kInvalid, "a file is opened for reading, writing, or both");
   }
   PIF_TRY(check_count(context, call, 1));
-  const bool again = ask.file() != 0;
-  const std::string what = again ? fmt::format("file {}", ask.file()) : ask.path();
+  const bool has_id = ask.file() != 0;
+  const bool again = has_id && !ask.anew();
+  const std::string what = has_id ? fmt::format("file {}", ask.file()) : ask.path();
   Reached reached;
-  PIF_TRY_VALUE(Opened opened, again ? by_id(context, call, ask.file(), reached) : by_path(context, ask, call.who()));
+  PIF_TRY_VALUE(Opened opened, has_id ? by_id(context, call, ask.file(), reached) : by_path(context, ask, call.who()));
   const std::uint64_t id = opened.entry.id();
   PIF_TRY(check_rights(call, opened, ask.rights(), what));
   if (!again) PIF_TRY(check_marks(opened.entry, ask, what));
@@ -165,7 +167,7 @@ Status open(ServerContext& context, Call& call, const proto::Open& ask, proto::O
   const std::string& path = ask.path();
   const std::size_t slash = path.find_last_not_of('/');
   const std::string_view trimmed = std::string_view(path).substr(0, slash + 1);
-  *reply.mutable_entry() = info_of(opened.entry, again ? std::string_view(opened.row.name()) : split(trimmed).name);
+  *reply.mutable_entry() = info_of(opened.entry, has_id ? std::string_view(opened.row.name()) : split(trimmed).name);
   if (opened.entry.placed()) PIF_TRY(context.directory.measure(*reply.mutable_entry()));
   context.registry.describe(opened.entry.layout(), context.now, *reply.mutable_nodes());
   reply.set_capability(capability_for(context, id, call.who().uid, ask.rights(), opened.entry.epoch()));
@@ -174,20 +176,39 @@ Status open(ServerContext& context, Call& call, const proto::Open& ask, proto::O
   return {};
 }
 
-// The length that a writer last heard from the file's sequencer, so that stat shows it. Only ever rises.
-Status note_length(ServerContext& context, const Call& call, std::uint64_t file, const proto::FileLength& file_length) {
-  const Holder* holder = context.opens.find(file, call.session->id);
-  if (holder == nullptr || (holder->rights & kMayWrite) == 0) return {};
-  PIF_TRY_VALUE(const auto row, context.rows.file(file));
-  if (!row || row->state() != kCommitted) return {};
-  PIF_TRY_VALUE(auto entry, context.rows.entry(row->parent(), row->name()));
-  if (!entry || entry->id() != file || entry->placed()) return {};
-  if (file_length.bytes() < entry->file_length().bytes() || file_length.records() < entry->file_length().records())
-    return {};
-  PIF_TRY(check_file_length(entry->format(), file_length));
-  *entry->mutable_file_length() = file_length;
-  entry->mutable_attributes()->set_modified(context.wall_ns());
-  return context.rows.put_entry(row->parent(), row->name(), *entry);
+bool is_longer(const proto::FileLength& said, const proto::FileLength& known) {
+  return said.bytes() >= known.bytes() && said.records() >= known.records() &&
+         (said.bytes() > known.bytes() || said.records() > known.records());
+}
+
+// Whether the session may say that it wrote to the file. After a restart the server does not know that it has it open.
+Result<bool> may_have_written(ServerContext& context, const Call& call, const Replaced& file) {
+  Reached reached;
+  if (!may(call.who(), guard_of(file.entry.attributes()), kWantWrite)) return false;
+  return context.directory.may_reach(file.parent, call.who(), reached);
+}
+
+// What a writer says of the file beside its closing: the length that it last heard from the file's sequencer, which
+// only ever rises here; and that it wrote.
+Status note_written(ServerContext& context, const Call& call, const proto::Close& ask) {
+  PIF_TRY_VALUE(const auto found, committed_file(context, ask.length_file()));
+  if (!found || found->entry.placed()) return {};
+  const Holder* holder = context.opens.find(ask.length_file(), call.session->id);
+  const bool is_writer = holder != nullptr && (holder->rights & kMayWrite) != 0;
+  proto::StoredEntry entry = found->entry;
+  const bool has_grown = is_writer && ask.has_file_length() && is_longer(ask.file_length(), entry.file_length());
+  if (!has_grown && ask.wrote() == 0) return {};
+  if (!is_writer) {
+    PIF_TRY_VALUE(const bool may_say, may_have_written(context, call, *found));
+    if (holder != nullptr || !may_say) return {};
+  }
+  if (has_grown) {
+    PIF_TRY(check_file_length(entry.format(), ask.file_length()));
+    *entry.mutable_file_length() = ask.file_length();
+  }
+  note_change(context, ask.wrote() != 0 ? ask.wrote() : context.wall_ns(), *entry.mutable_attributes());
+  ++context.weight;
+  return context.rows.put_entry(found->parent, found->name, entry);
 }
 
 // A fresh capability for one file of the session; empty: it is gone, may not be used any more, or was to be `held` and
@@ -219,8 +240,7 @@ Result<std::string> renewed(ServerContext& context, const Call& call, std::uint6
 }
 
 Status close(ServerContext& context, Call& call, const proto::Close& ask) {
-  if (ask.length_file() != 0 && ask.has_file_length())
-    PIF_TRY(note_length(context, call, ask.length_file(), ask.file_length()));
+  if (ask.length_file() != 0) PIF_TRY(note_written(context, call, ask));
   if (!call.session->counts(call.request.id())) return {};
   for (const std::uint64_t file : ask.files()) {
     if (context.opens.close(file, call.session->id)) context.outbox.release(file);
@@ -249,6 +269,22 @@ Status renew(ServerContext& context, Call& call, const proto::Renew& ask, proto:
 }
 
 }  // namespace
+
+Status note_left_open(ServerContext& context) {
+  if (context.left_open.empty()) return {};
+  const std::vector<std::uint64_t> files = std::exchange(context.left_open, {});
+  context.rows.on_abort(
+      [&context, files] { context.left_open.insert(context.left_open.end(), files.begin(), files.end()); });
+  for (const std::uint64_t file : files) {
+    const auto found = committed_file(context, file);
+    if (!found || !*found) continue;
+    proto::StoredEntry entry = (*found)->entry;
+    note_change(context, context.wall_ns(), *entry.mutable_attributes());
+    PIF_TRY(context.rows.put_entry((*found)->parent, (*found)->name, entry));
+  }
+  context.weight += files.size();
+  return {};
+}
 
 void bind_opening(Operations& operations) {
   operations.bind<open>();

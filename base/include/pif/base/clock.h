@@ -17,6 +17,7 @@ class Clock {
   virtual ~Clock() = default;
   virtual Time now() const = 0;                   // never goes back; any thread
   virtual std::int64_t wall_seconds() const = 0;  // seconds since 1970, may jump; any thread
+  virtual std::int64_t wall_ns() const { return wall_seconds() * 1'000'000'000; }  // the same, as fine as it gets
   // Goes on while the machine sleeps, for promises to others; not comparable with now(). Any thread.
   virtual Time boottime() const { return now(); }
 };

@@ -101,7 +101,7 @@ struct CreateOptions {
   bool placed = false;    // who writes it says where what goes: see "forks" below. No bevies
 };
 
-enum class EntryKind : std::uint8_t { kFolder, kFile };
+enum class EntryKind : std::uint8_t { kFolder, kFile, kLink, kFifo, kSocket, kCharacterDevice, kBlockDevice };
 
 // Rows of a file that a person accepted as they are, on one LFS.
 struct FileMark {
@@ -118,8 +118,10 @@ struct Entry {
   std::string name;
   EntryKind kind = EntryKind::kFile;
   std::uint64_t id = 0;
+  std::uint64_t inode = 0;  // id of a file's first version: those that take its place keep it
   std::uint32_t owner = 0, group = 0, mode = 0;
   std::int64_t modified_ns = 0;
+  std::int64_t changed_ns = 0;  // of the bytes or of the entry itself
   Format format;
   std::vector<std::uint32_t> nodes;
   std::vector<std::uint32_t> bevies;
@@ -129,13 +131,16 @@ struct Entry {
   std::vector<FileMark> marks;  // none: every row is as it was acknowledged
   Striping striping;            // of a folder
   bool is_placed = false;       // a file whose data is in forks
+  std::string target;           // of a symbolic link: any bytes
+  std::uint64_t device = 0;     // of a device: its number, as st_rdev
 };
 
 // What changes of an entry's attributes; what is not set stays.
 struct AttributeChange {
   std::optional<std::uint32_t> mode;  // permission bits
   std::optional<std::uint32_t> owner, group;
-  std::optional<Striping> striping;  // of a folder; an empty one: none any more
+  std::optional<std::int64_t> modified_ns;  // stays, though what was written before is closed or committed later
+  std::optional<Striping> striping;         // of a folder; an empty one: none any more
 };
 
 struct Node {
@@ -240,6 +245,8 @@ class File {
   const std::map<std::string, std::string>& attributes() const;
   std::uint64_t id() const;
   bool is_placed() const;  // see Client, "forks"
+  // Of an opened file, as the server had it then; of one being created it says nothing.
+  const Entry& entry() const;
   // Records and bytes: of a committed file as published when asked; of one being written as written so far.
   [[nodiscard]] Result<FileLength> file_length();
   // The length by which the last read or write here went. Asks nobody.
@@ -351,6 +358,9 @@ class File {
   // Of a file being created, fixed records: room for its first `bytes` bytes, so that no write in front of there fails
   // for lack of it. Its length does not change; what nobody writes is zero. kNoSpace: less is free.
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
+  // Of a file being created, fixed records, that one alone writes: its length, in bytes. What is cut off is gone: where
+  // the file grows again, by this or by a write, there are zeros. kUnsupported: several write it.
+  [[nodiscard]] Status resize(std::uint64_t bytes);
 
   // ---- appending to a committed file, several clients at once ----
   // All records of one call are consecutive; returns the number of the first. Durable and visible when it returns.
@@ -381,6 +391,9 @@ class File {
   // be asked again. Of a file that several write: says done() first; kBusy: a member is writing, kUnavailable: it is
   // gone (drop() it, if that is meant); both name it.
   [[nodiscard]] Status commit();
+  // The same of a file of create_instead_of() or create_now(). kRetry: the one whose place it takes has another length
+  // by now, as far as the server knows; ask again, or give it up.
+  [[nodiscard]] Status commit_if(const FileLength& length_of_replaced);
   // Nothing happens to a file that is closed already. An error is of word to the server, which finds out by itself.
   [[nodiscard]] Status abort();  // of a file being created, else kInvalid: removes what was written
   [[nodiscard]] Status close();  // of an opened file; of one being created: abort()
@@ -423,6 +436,22 @@ class Client {
   // A committed file. kBusy: kWrite while somebody holds it, or kHold while somebody writes, whom it names, or too many
   // files are open; kStaleData: it has marks, and ConnectOptions::stale is not set; kIsDirectory.
   [[nodiscard]] Result<File> open(const std::string& path, Mode mode = Mode::kRead);
+  // A committed file by its id, which somebody has told who knows it. kStaleFile: it is gone, or may not be reached.
+  // Otherwise as open().
+  [[nodiscard]] Result<File> open_by_id(std::uint64_t id, Mode mode = Mode::kRead);
+  struct CreatedNow {
+    File file;
+    Entry entry;  // of the empty file
+  };
+  // The name is there when it returns, in one transaction: an empty committed file. `file` is being created, and its
+  // commit takes that file's place, as that of create_instead_of(). Given up, it leaves the empty file. A file that had
+  // the name is replaced at once; kExists: `exclusive`, and the name is taken. kInvalid: it is placed, or a fork.
+  [[nodiscard]] Result<CreatedNow> create_now(const std::string& path, const CreateOptions& options = {});
+  // A new version of the committed file `id`, which its writers may make: of its format, with its named attributes, on
+  // its LFSs, or others where one of these is not there. The commit takes the file's place under whatever name it has
+  // by then, with its owner, group, mode, named attributes and inode. kStaleFile, from here or the commit: it was
+  // removed, or another version has its place; kUnsupported: it has forks.
+  [[nodiscard]] Result<File> create_instead_of(std::uint64_t id);
   // A file that another client creates and shares (File::share()). kPermission: of another user; kBadCapability: no
   // token, or one that has expired; kStaleFile: it was committed or given up; kExists: this client is a member already.
   [[nodiscard]] Result<File> join(std::string_view token);
@@ -461,8 +490,8 @@ class Client {
   };
   // Many at once, none of them inside another; how each ended, in their order.
   [[nodiscard]] std::vector<Status> make_folder_many(std::span<const NewFolder> folders);
-  // Of a file or folder, all at once, durable. The mode is its owner's to change, and the group, to one that he is in;
-  // the owner is root's and the file system's owner's to change.
+  // Of a file or folder, all at once, durable. The mode and the time are its owner's to change, and the group, to one
+  // that he is in; the owner is root's and the file system's owner's to change.
   [[nodiscard]] Status change_attributes(const std::string& path, const AttributeChange& change);
   // The entry, whose name is the path's last; of a file that is open for writing file_length is a hint.
   [[nodiscard]] Result<Entry> stat(const std::string& path);

@@ -80,6 +80,9 @@ class ServerSession {
   // Over the connection that there is, for who does not wait; nothing: there is none. on_reply: as net::Calls.
   std::optional<net::CallId> start(net::Packet request, net::Calls::OnReply on_reply);
 
+  // The same where nobody wants the answer. False: there is no connection.
+  bool tell(net::Packet request);
+
   // For who lets time pass without asking the server: connects again if the connection was lost, and, where silence
   // ends a session (ZeroMQ), breaks it. Most calls do nothing. now: wall seconds.
   void keep_alive(std::int64_t now) {

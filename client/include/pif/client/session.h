@@ -63,6 +63,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // The server: see ServerSession. Only a worker has none (kUnavailable); it never asks for many at once.
   [[nodiscard]] Result<net::Packet> ask_server(net::Packet request, Duration timeout = Duration::zero());
+  // ServerSession::tell(); false for a worker.
+  bool tell_server(net::Packet request) { return server_ && server_->tell(std::move(request)); }
   // The same, by type: a request of wire::kOperations, and what answers it.
   template <wire::Request R>
   [[nodiscard]] Result<wire::ReplyTo<R>> call(R request, Duration timeout = Duration::zero()) {

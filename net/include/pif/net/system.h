@@ -13,6 +13,7 @@ class SystemClock final : public Clock {
  public:
   Time now() const override;
   std::int64_t wall_seconds() const override;
+  std::int64_t wall_ns() const override;
   Time boottime() const override;
 };
 

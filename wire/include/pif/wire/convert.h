@@ -9,6 +9,7 @@
 #include "pif/base/result.h"
 #include "pif/parity/layout.h"
 #include "pif/proto/messages.pb.h"
+#include "pif/wire/values.h"
 
 namespace pif::wire {
 
@@ -26,6 +27,10 @@ inline FileLength file_length_of(const proto::FileLength& file_length) {
 }
 // The peer's error with its text and node. A code that this program does not know is kInternal.
 Error error_of(const proto::Error& error);
+
+// The kind of an entry that is neither a folder nor a file. kInvalid: there is no such kind, or what is said of it
+// cannot be: a link has a target, and it alone; a device has a number, and it alone.
+[[nodiscard]] Result<OtherKind> other_kind_of(const proto::Other& other);
 
 // As they travel; format_of() and file_length_of() are the way back.
 proto::Format proto_of(const Format& format);

@@ -1,6 +1,7 @@
 // Names for numbers in messages (proto/). The numbers never change: other releases have them, too.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace pif::wire {
@@ -47,6 +48,16 @@ enum ViewState : std::uint32_t {
 
 // FileLayout.form
 inline constexpr std::uint32_t kFormParity = 1;  // its LFSs keep parity
+
+// Other.kind
+enum OtherKind : std::uint32_t {
+  kOtherLink = 1,
+  kOtherFifo = 2,
+  kOtherSocket = 3,
+  kOtherCharacterDevice = 4,
+  kOtherBlockDevice = 5,
+};
+inline constexpr std::size_t kTargetBytesMax = 4095;  // Other.target: as long as Linux has them
 
 // MembersReply.One.state, StoredMember.state
 enum MemberState : std::uint32_t {

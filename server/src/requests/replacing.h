@@ -1,0 +1,32 @@
+// Files that take the place of a committed one, whatever its name is by then.
+#pragma once
+
+#include "context/server_context.h"
+
+namespace pif::server {
+
+// A committed file, where it is now.
+struct Replaced {
+  std::uint64_t parent = 0;
+  std::string name;
+  proto::StoredEntry entry;
+};
+
+// Nothing: there is none of that id, or it is not committed any more.
+[[nodiscard]] Result<std::optional<Replaced>> committed_file(ServerContext& context, std::uint64_t file);
+// kStaleFile: it was removed, or replaced. kUnsupported: it has forks, which would go with it.
+[[nodiscard]] Result<Replaced> file_to_replace(ServerContext& context, std::uint64_t file);
+// That who asks may reach it, or has it open, and may write it: kStaleFile, kPermission.
+[[nodiscard]] Status check_may_replace(ServerContext& context, const Call& call, const Replaced& replaced);
+// How a file is created that takes its place: with its format and named attributes, and, if it can be, its layout.
+[[nodiscard]] Result<proto::Create> create_like(const ServerContext& context, const Replaced& replaced);
+
+// What the new version has from the one that it replaces: owner, group, mode, named attributes, inode.
+void take_over(const proto::StoredEntry& replaced, proto::StoredEntry& entry);
+// The inode's number: the id of its first version.
+std::uint64_t inode_of(const proto::StoredEntry& entry);
+// It was written to, last at `written` by its writer's clock (ns; 0: before all else): its times move, but for one that
+// somebody has set since.
+void note_change(const ServerContext& context, std::int64_t written, proto::Attributes& attributes);
+
+}  // namespace pif::server
