@@ -40,7 +40,11 @@ Status Caller::pump(Time deadline) {
   for (;;) {
     calls_.expire();
     if (calls_.under_way() < before) return {};
-    const Time until = std::min(deadline, calls_.next_deadline());
+    Time until = std::min(deadline, calls_.next_deadline());
+    if (wants_to_stop_ && deadline > Time{}) {
+      PIF_TRY(check_stop());
+      until = std::min(until, ask_at_);
+    }
     PIF_TRY_VALUE(auto delivery, messenger_.receive(until));
     if (!delivery) {
       if (until == deadline) return {};
@@ -51,6 +55,15 @@ Status Caller::pump(Time deadline) {
       return {};
     }
   }
+}
+
+// Once it is to end, each further wait asks at once: of many calls none is waited for any more.
+Status Caller::check_stop() {
+  const Time now = messenger_.clock().now();
+  if (now < ask_at_) return {};
+  if (wants_to_stop_()) return fail(Code::kCancelled, "the wait was ended, for that was asked for");
+  ask_at_ = now + kAskEvery;
+  return {};
 }
 
 void Caller::forget(CallId id) {

@@ -179,9 +179,35 @@ def a_copy_keeps_owners_when_it_is_asked_to():
     FS.ok("rm", "-r", "/mine", "/theirs")
 
 
-def links_are_refused_with_the_reason():
-    FS.fails(2, "no links.*pif cp", "ln", "-s", "/a", "/b")
-    check(b"pif cp" in FS.ok("ln", "--help"), "help")
+def links_are_entries_of_their_own():
+    FS.ok("mkdir", "/links")
+    FS.ok("ln", "-s", "../nowhere", "/links/l")
+    FS.fails(2, "one name here.*pif cp", "ln", "/links/l", "/links/hard")
+    FS.fails(1, "exists already", "ln", "-s", "x", "/links/l")
+    entry = FS.json("stat", "/links/l")
+    check((entry["kind"], entry["target"], entry["mode"]) == ("link", "../nowhere", "0777"), f"{entry}")
+    check(b"target    ../nowhere" in FS.ok("stat", "/links/l"), "stat")
+    check(b"l -> ../nowhere\n" in FS.ok("ls", "-l", "/links"), "ls -l")
+    check(FS.ok("ls", "-l", "/links").splitlines()[1].startswith(b"lrwxrwxrwx"), "its letter")
+    check(FS.ok("ls", "/links") == b"l\n" and FS.ok("ls", "/links/l") == b"/links/l\n", "ls")
+    check("└── l -> ../nowhere" in FS.ok("tree", "/links").decode(), "tree")
+    check(FS.ok("find", "/links", "-type", "l") == b"/links/l\n", "find -type l")
+    check(FS.ok("find", "/links", "-type", "f") == b"", "find -type f")
+    FS.fails(1, "symbolic link.*no bytes", "cat", "/links/l")
+    FS.ok("cp", "-r", "/links", "/links2")
+    check(FS.json("stat", "/links2/l")["target"] == "../nowhere", "a copy is a link")
+    FS.ok("mv", "/links/l", "/links2/m")
+    FS.ok("fsck")
+    FS.ok("rm", "-r", "/links", "/links2")
+
+
+def modes_have_twelve_bits():
+    FS.ok("mkdir", "/bits")
+    FS.ok("chmod", "2775", "/bits")
+    FS.ok("chmod", "+t", "/bits")
+    check(FS.json("stat", "/bits")["mode"] == "3775", "octal, then a letter")
+    check(FS.ok("ls", "-ld", "/bits").splitlines()[1].startswith(b"drwxrwsr-t"), "as ls has it")
+    FS.ok("rmdir", "/bits")
 
 
 # ---- head, tail, wc ----
@@ -425,7 +451,8 @@ def run_all():
         a_large_file_is_copied_by_its_lfss,
         folders_are_copied_with_all_that_is_in_them,
         a_copy_keeps_owners_when_it_is_asked_to,
-        links_are_refused_with_the_reason,
+        links_are_entries_of_their_own,
+        modes_have_twelve_bits,
         head_tail_and_wc_say_what_the_local_ones_say,
         ends_are_records_too,
         tail_and_wc_read_no_more_than_they_need,

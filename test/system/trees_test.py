@@ -117,6 +117,23 @@ def links_are_followed_or_left_out_as_asked():
     FS.ok("rm", "-r", "/followed")
 
 
+def links_are_stored_and_made_again():
+    a_file("kept/dir/f", b"f")
+    os.symlink("dir", FS.local("kept/to-dir"))
+    os.symlink("no where", FS.local("kept/dangling"))
+    FS.ok("put", "-r", "--links", "store", FS.local("kept"), "/kept")
+    FS.ok("put", "-r", "--links", "store", FS.local("kept") + "/.", "/kept")  # again: no change
+    check(FS.json("stat", "/kept/to-dir")["target"] == "dir", "a link")
+    os.mkdir(FS.local("back"))
+    FS.ok("get", "-r", "/kept", FS.local("back"))
+    check(os.readlink(FS.local("back/kept/to-dir")) == "dir", "a link again")
+    check(os.readlink(FS.local("back/kept/dangling")) == "no where", "the other one")
+    FS.ok("get", "-r", "/kept", FS.local("back"))  # over what is there
+    FS.ok("get", "/kept/dangling", FS.local("back/alone"))
+    check(os.readlink(FS.local("back/alone")) == "no where", "alone")
+    FS.ok("rm", "-r", "/kept")
+
+
 def failures_are_listed_in_the_end_and_the_rest_is_done():
     a_file("bad/good", b"good")
     for i in range(80):
@@ -176,6 +193,7 @@ def run_all():
         what_is_excluded_is_left_out_both_ways,
         files_that_are_there_already_are_skipped,
         links_are_followed_or_left_out_as_asked,
+        links_are_stored_and_made_again,
         failures_are_listed_in_the_end_and_the_rest_is_done,
         an_interrupted_tree_goes_on_with_skip_existing,
         operands_of_one_name_are_put_one_after_another,

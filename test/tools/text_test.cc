@@ -126,7 +126,10 @@ TEST_CASE("sizes and times are short for people") {
   CHECK(human_time(std::chrono::milliseconds(420)) == "0.42 s");
   CHECK(human_time(std::chrono::seconds(125)) == "2 min 05 s");
   CHECK(iso_date(1'000'000'005) == "1970-01-01T00:00:01.000000005Z");
-  CHECK(mode_text(true, 0750) == "drwxr-x---");
+  CHECK(mode_text('d', 0750) == "drwxr-x---");
+  CHECK(mode_text('-', 06754) == "-rwsr-sr--");
+  CHECK(mode_text('-', 07640) == "-rwSr-S--T");
+  CHECK(mode_text('l', 01777) == "lrwxrwxrwt");
 }
 
 TEST_CASE("before 1970 a second has its fraction, and time goes on") {
@@ -207,6 +210,15 @@ TEST_CASE("a mode is octal, or changes of what is there") {
   CHECK(applied("go+rX", 0700) == 0755);
   CHECK(applied("go+rX", 0600) == 0644);
   CHECK(applied("go+rX", 0600, true) == 0655);
+  CHECK(applied("4755", 0644) == 04755);
+  CHECK(applied("755", 07644) == 0755);
+  CHECK(applied("u+s", 0755) == 04755);
+  CHECK(applied("ug+s", 0755) == 06755);
+  CHECK(applied("o+s", 0755) == 0755);
+  CHECK(applied("+t", 0777) == 01777);
+  CHECK(applied("g=rxs", 0700) == 02750);
+  CHECK(applied("g=rx", 02770) == 0750);
+  CHECK(applied("-s", 07755) == 01755);
   for (const char* text : {"", "8", "01777", "u", "u+q", "z+r", "u+r,", "0888", "rw", "12345"}) {
     INFO(text);
     CHECK_FALSE(ModeChange::parse(text));

@@ -125,6 +125,7 @@ net::Packet create_packet(const std::string& path, const CreateOptions& options,
   create.set_inherits(inherited(options));
   create.set_same_host_ok(options.same_host_ok);
   create.set_mode(options.mode);
+  set_owner(options.owner, options.group, create);
   for (const auto& [name, value] : options.attributes) (*create.mutable_named())[name] = value;
   create.set_exclusive(options.exclusive);
   create.set_empty(there == WhenThere::kAtOnce);

@@ -185,6 +185,8 @@ Result<Client> Client::connect_in(ClientWorld world, const std::string& server, 
   });
 }
 
+void Client::on_wait(std::function<bool()> wants_to_stop) { session_->caller().on_wait(std::move(wants_to_stop)); }
+
 Status Client::create_empty(const std::string& path, const CreateOptions& options) {
   return client::in_use(session_->user(), [&]() -> Status {
     PIF_TRY(sendable(path));
@@ -216,7 +218,7 @@ Result<std::vector<Status>> Client::create_empty_many(std::span<const std::strin
 }
 
 Status Client::make_folder(const std::string& path, bool parents, std::uint32_t mode,
-                           const std::optional<Striping>& striping) {
+                           const std::optional<Striping>& striping, const Owner& owner) {
   return client::in_use(session_->user(), [&]() -> Status {
     PIF_TRY(sendable(path));
     proto::MakeFolder make;
@@ -224,7 +226,26 @@ Status Client::make_folder(const std::string& path, bool parents, std::uint32_t 
     make.set_parents(parents);
     make.set_mode(mode);
     if (striping) *make.mutable_striping() = client::proto_of(*striping);
+    client::set_owner(owner.user, owner.group, make);
     return done(session_->change(std::move(make), {"the folder was made", path}));
+  });
+}
+
+Status Client::create_other(const std::string& path, const NewOther& what) {
+  return client::in_use(session_->user(), [&]() -> Status {
+    PIF_TRY(sendable(path));
+    if (what.kind < EntryKind::kLink) return fail(Code::kInvalid, fmt::format("{}: a file or a folder is made otherwise", path));
+    proto::Create create;
+    create.set_path(path);
+    create.set_mode(what.mode);
+    client::set_owner(what.owner, what.group, create);
+    proto::Other& other = *create.mutable_other();
+    other.set_kind(static_cast<std::uint32_t>(what.kind) - static_cast<std::uint32_t>(EntryKind::kLink) +
+                   wire::kOtherLink);
+    other.set_target(what.target);
+    other.set_device(what.device);
+    PIF_TRY(wire::other_kind_of(other));
+    return done(session_->change(std::move(create), {"it was made", path}));
   });
 }
 

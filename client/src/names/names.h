@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "pif/client/session.h"
@@ -9,6 +10,12 @@
 namespace pif::client {
 
 [[nodiscard]] Result<Entry> entry_of(const proto::EntryInfo& info);
+// Whose what is made becomes, in a Create or a MakeFolder.
+template <typename Request>
+void set_owner(const std::optional<std::uint32_t>& owner, const std::optional<std::uint32_t>& group, Request& request) {
+  if (owner) request.set_owner(*owner);
+  if (group) request.set_group(*group);
+}
 proto::Striping proto_of(const Striping& striping);
 // A message holds well-formed text only: what is not UTF-8 would never reach the server, which refuses it as well.
 [[nodiscard]] Status sendable(const std::string& path);

@@ -22,10 +22,13 @@ constexpr std::size_t kServerRequestsAtOnce = 256;  // the server commits those 
 // The credential may have expired, or be of a key that has been changed.
 bool is_refused(const Result<net::Packet>& reply) { return !reply && reply.error().code == Code::kBadCapability; }
 
+// Whoever waited wanted to wait no more.
+bool is_ended_here(const Error& error) { return error.code == Code::kCancelled && error.node.empty(); }
+
 }  // namespace
 
 Error outcome_unknown(Error error, const std::string& what, const std::string& path) {
-  if (!access::is_lost(error.code)) return error;
+  if (!access::is_lost(error.code) && !is_ended_here(error)) return error;
   error.text += fmt::format(": whether {} is not known: look with pif stat {}", what, path);
   return error;
 }
@@ -201,6 +204,7 @@ ServerSession::Asked ServerSession::try_until(net::Packet request, Time deadline
         if (renew_credential(deadline)) continue;
       }
       const bool answered = asked.reply || (peer_ == peer && !asked.reply.error().node.empty());
+      asked.may_be_done |= !answered && is_ended_here(asked.reply.error());
       if (answered || !access::is_lost(asked.reply.error().code)) return asked;
       asked.may_be_done = true;
       world_.messenger.disconnect(peer);

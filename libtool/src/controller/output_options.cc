@@ -107,7 +107,7 @@ Result<CreateOptions> options_of_output(Controller& controller, std::size_t inpu
   PIF_TRY_VALUE(const Entry entry, controller.client().stat(source));
   CreateOptions options;
   options.format = file.format();
-  options.mode = entry.mode;
+  options.mode = entry.mode & 0777;  // what is made gives nobody its owner's rights
   options.attributes = file.attributes();
   options.exclusive = wanted.no_clobber;
   options.inherits_layout = false;  // what is not told is as its source's

@@ -7,6 +7,7 @@
 
 #include "directory/names.h"
 #include "directory/opens.h"
+#include "directory/permissions.h"
 #include "directory/rows.h"
 #include "directory/striping.h"
 #include "pif/base/fork.h"
@@ -85,6 +86,9 @@ class Checker {
       damage(fmt::format("id {} ({}) is there twice", row.id(), name));
     ++(row.type() == proto::FOLDER ? report_.folders : report_.files);
     if (row.has_striping()) striping(row, name);
+    is_wide_ |= row.type() == proto::OTHER || row.attributes().mode() > kNarrowModeMask;
+    if (row.type() == proto::OTHER && !wire::other_kind_of(row.other()))
+      damage(fmt::format("entry {} ({}) is of a kind that cannot be", row.id(), name));
     if (row.type() == proto::FILE_ENTRY) layout(row.layout(), fmt::format("file {} ({})", row.id(), name));
   }
 
@@ -135,6 +139,7 @@ class Checker {
   }
 
   void meta(std::string_view key, std::string_view payload) {
+    if (key == kVersionKey) has_wide_format_ = payload == kv::key_u32(kWideFormat);
     if (key.size() == 9 && key.front() == 'f') {
       proto::StoredFile row;
       if (!row.ParseFromArray(payload.data(), static_cast<int>(payload.size())))
@@ -157,6 +162,8 @@ class Checker {
 
   // Every entry's parent is a folder, and rows by id and entries by name say the same.
   void compare() {
+    if (is_wide_ && !has_wide_format_)
+      damage(fmt::format("there are entries that only format {} has, and the directory does not say it", kWideFormat));
     if (!folders_.contains(kRootFolder)) damage("the root folder is missing");
     for (const std::uint64_t id : ids_) {
       const std::uint64_t range = id >> 32;
@@ -237,6 +244,7 @@ class Checker {
   std::unordered_map<std::uint64_t, proto::FileLayout> pending_;
   std::vector<Fork> forks_;
   std::unordered_set<std::uint64_t> ids_, ranges_;
+  bool is_wide_ = false, has_wide_format_ = false;  // it has what only kWideFormat has; it says that it has
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "directory/entry_bytes.h"
 #include "directory/names.h"
 #include "pif/base/assert.h"
+#include "pif/wire/values.h"
 
 namespace pif::server {
 namespace {
@@ -21,6 +22,17 @@ Error nowhere(std::uint64_t folder) {
 }
 
 }  // namespace
+
+std::string_view kind_name(const proto::StoredEntry& entry) {
+  if (entry.type() == proto::FOLDER) return "a folder";
+  if (entry.type() != proto::OTHER) return "a file";
+  switch (entry.other().kind()) {
+    case wire::kOtherLink: return "a symbolic link";
+    case wire::kOtherFifo: return "a fifo";
+    case wire::kOtherSocket: return "a socket";
+    default: return "a device";
+  }
+}
 
 proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name) {
   proto::EntryInfo info;
@@ -62,7 +74,7 @@ Result<bool> Directory::enter(Folder& folder, std::uint64_t parent, std::string_
   PIF_TRY_VALUE(const auto entry, rows_.entry(parent, name));
   if (!entry) return false;
   if (entry->type() != proto::FOLDER) {
-    return fail(Code::kNotDirectory, fmt::format("{} is a file, not a folder", shown(path)));
+    return fail(Code::kNotDirectory, fmt::format("{} is {}, not a folder", shown(path), kind_name(*entry)));
   }
   folder.chain.push_back({entry->id(), guard_of(entry->attributes())});
   folder.striping = entry->has_striping() ? std::make_shared<proto::Striping>(entry->striping()) : nullptr;
@@ -136,7 +148,7 @@ Result<Place> Directory::place(std::string_view path, const Requester& who) {
 Status Directory::check_no_file(const Place& at) {
   PIF_TRY_VALUE(const auto entry, rows_.entry(at.folder->id(), at.name));
   if (!entry || entry->type() == proto::FOLDER) return {};
-  return fail(Code::kNotDirectory, fmt::format("{} is a file, not a folder", at.path));
+  return fail(Code::kNotDirectory, fmt::format("{} is {}, not a folder", at.path, kind_name(*entry)));
 }
 
 Result<Place> Directory::place_to_change(std::string_view path, const Requester& who) {
@@ -151,6 +163,16 @@ Status Directory::check_may_change(const Place& at, const Requester& who) {
     return fail(Code::kPermission, fmt::format("uid {} may not write the file of the fork {}", who.uid, at.path));
   return fail(Code::kPermission,
               fmt::format("uid {} may not write in the folder {}", who.uid, shown(split(at.path).folder)));
+}
+
+Status Directory::check_may_take_away(const Place& at, const proto::StoredEntry& entry, const Requester& who) {
+  if (may_take_away(who, at.folder->guard(), entry.attributes().owner())) return {};
+  return fail(Code::kPermission, fmt::format("uid {} owns neither {} nor its folder, which is sticky", who.uid, at.path));
+}
+
+Result<Guard> Directory::guard_of_folder(std::uint64_t folder) {
+  PIF_TRY_VALUE(const Above found, above(folder));
+  return found.guard;
 }
 
 Result<Directory::Found> Directory::find(std::string_view path, const Requester& who) {

@@ -59,6 +59,12 @@ class Directory {
   [[nodiscard]] Result<Place> place(std::string_view path, const Requester& who);
   // The same for who wants to make, remove or move the name there.
   [[nodiscard]] Result<Place> place_to_change(std::string_view path, const Requester& who);
+  // Whether `who` may remove, rename or replace this entry, which is in a folder where he may: kPermission in a sticky
+  // one.
+  [[nodiscard]] static Status check_may_take_away(const Place& at, const proto::StoredEntry& entry,
+                                                  const Requester& who);
+  // Of a folder, or a file that has forks, by its id. kCorrupt: it is not there.
+  [[nodiscard]] Result<Guard> guard_of_folder(std::uint64_t folder);
   // The fork of this file, committed or being created: kStaleFile: it is gone, or it is not for `who` to know of it;
   // kPermission: he may not read it; kInvalid: it is no name of a fork, or there is no such subfile.
   [[nodiscard]] Result<Place> fork_of(std::uint64_t file, std::string_view text, const Requester& who);
@@ -119,6 +125,8 @@ class Directory {
   std::size_t steps_ = 0;                                                      // of all of them
 };
 
+// For messages to people: "a file".
+std::string_view kind_name(const proto::StoredEntry& entry);
 // A stored entry as the wire shows it; without the length of a placed file.
 proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name);
 

@@ -60,9 +60,10 @@ Status in_one_turn(kv::Store& store, const std::function<Status(Rows&)>& work) {
 Status check_identity(Rows& rows, const DirectoryIdentity& identity) {
   PIF_TRY_VALUE(const std::uint32_t version, version_of(rows));
   if (version == 0) return fail(Code::kNotFound, "the server's directory is empty: is its disk mounted?");
-  if (version != kFormatVersion) {
+  if (version != kFormatVersion && version != kWideFormat) {
     return fail(Code::kVersion,
-                fmt::format("the directory has format version {}, this program knows {}: {}", version, kFormatVersion,
+                fmt::format("the directory has format version {}, this program knows {} and {}: {}", version,
+                            kFormatVersion, kWideFormat,
                             version == kFormatBefore ? "run `pif up`, which takes it over"
                                                      : "use the release that wrote it, or a newer one"));
   }

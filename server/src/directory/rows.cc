@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "directory/permissions.h"
 #include "pif/base/assert.h"
 #include "pif/kv/value.h"
 #include "pif/server/server.h"
@@ -116,7 +117,14 @@ Result<std::optional<proto::StoredEntry>> Rows::entry(std::uint64_t parent, std:
   return parse<proto::StoredEntry>(get(kEntries, entry_key(parent, name)), "entries");
 }
 Status Rows::put_entry(std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry) {
+  PIF_TRY(widen_for(entry));
   return put(kEntries, entry_key(parent, name), entry);
+}
+Status Rows::widen_for(const proto::StoredEntry& entry) {
+  if (is_wide_ || (entry.type() != proto::OTHER && entry.attributes().mode() <= kNarrowModeMask)) return {};
+  is_wide_ = true;
+  on_abort([this] { is_wide_ = false; });
+  return put_bytes(kMeta, kVersionKey, kv::key_u32(kWideFormat));
 }
 Status Rows::erase_entry(std::uint64_t parent, std::string_view name) {
   return erase(kEntries, entry_key(parent, name));
@@ -125,7 +133,10 @@ Status Rows::erase_entry(std::uint64_t parent, std::string_view name) {
 Result<std::optional<proto::StoredFile>> Rows::file(std::uint64_t id) {
   return parse<proto::StoredFile>(get(kFiles, kv::key_u64(id)), "files");
 }
-Status Rows::put_file(std::uint64_t id, const proto::StoredFile& file) { return put(kFiles, kv::key_u64(id), file); }
+Status Rows::put_file(std::uint64_t id, const proto::StoredFile& file) {
+  PIF_TRY(widen_for(file.entry()));
+  return put(kFiles, kv::key_u64(id), file);
+}
 Status Rows::erase_file(std::uint64_t id) { return erase(kFiles, kv::key_u64(id)); }
 
 Result<std::optional<proto::StoredFile>> Rows::folder(std::uint64_t id) {

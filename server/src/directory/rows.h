@@ -32,6 +32,9 @@ inline constexpr std::uint64_t kRootParent = 0;
 inline constexpr std::uint64_t kRootFolder = 1;
 inline constexpr std::string_view kRootName = "/";
 
+// Format of a directory that has what format 2 has not: a mode above 0777, or an entry without bytes.
+inline constexpr std::uint32_t kWideFormat = 3;
+
 std::string entry_key(std::uint64_t parent, std::string_view name);
 std::string folder_key(std::uint64_t folder);  // in kMeta
 
@@ -77,11 +80,14 @@ class Rows {
   [[nodiscard]] Result<kv::Transaction*> reader();
   [[nodiscard]] Result<kv::Transaction*> writer();
   Status written(Status status);
+  // The directory is of the format that has such an entry, from the same transaction on.
+  [[nodiscard]] Status widen_for(const proto::StoredEntry& entry);
 
   kv::Store& store_;
   std::unique_ptr<kv::Transaction> reader_;
   std::unique_ptr<kv::Transaction> writer_;
   std::uint64_t writes_ = 0;
+  bool is_wide_ = false;  // known to be of kWideFormat
   std::optional<Error> broken_;
   std::vector<std::function<void()>> on_commit_;
   std::vector<std::function<void()>> on_abort_;

@@ -8,6 +8,7 @@
 #include "pif/wire/convert.h"
 #include "pif/wire/values.h"
 #include "requests/layouts.h"
+#include "requests/new_entries.h"
 #include "requests/replacing.h"
 
 namespace pif::server {
@@ -24,19 +25,14 @@ Status check_target(const std::optional<proto::StoredEntry>& existing, std::stri
   return {};
 }
 
-proto::StoredEntry new_entry(const ServerContext& context, const Call& call, const proto::Create& ask, std::uint64_t id,
+proto::StoredEntry new_entry(const proto::Create& ask, const proto::Attributes& attributes, std::uint64_t id,
                              proto::FileLayout layout) {
-  PIF_ASSERT(id != 0 && layout.nodes_size() > 0 && !call.who().gids.empty(), id, layout.nodes_size());
+  PIF_ASSERT(id != 0 && layout.nodes_size() > 0, id, layout.nodes_size());
   proto::StoredEntry entry;
   entry.set_type(proto::FILE_ENTRY);
   entry.set_id(id);
-  proto::Attributes& attributes = *entry.mutable_attributes();
-  attributes.set_owner(call.who().uid);
-  attributes.set_group(call.who().gids.front());
-  attributes.set_mode(ask.mode() & kModeMask);
-  attributes.set_modified(context.wall_ns());
-  attributes.set_changed(context.wall_ns());
-  *attributes.mutable_named() = ask.named();
+  *entry.mutable_attributes() = attributes;
+  *entry.mutable_attributes()->mutable_named() = ask.named();
   *entry.mutable_format() = ask.format();
   *entry.mutable_layout() = std::move(layout);
   entry.set_epoch(kFirstEpoch);
@@ -198,11 +194,14 @@ Status create_at(ServerContext& context, Call& call, const Place& at, const prot
                  proto::CreateReply& reply) {
   PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
   PIF_TRY(check_target(existing, at.path, ask.exclusive()));
+  if (existing) PIF_TRY(Directory::check_may_take_away(at, *existing, call.who()));
+  PIF_TRY_VALUE(const proto::Attributes attributes,
+                new_attributes(context, call.who(), at.folder->guard(), wanted_of(ask), proto::FILE_ENTRY));
   PIF_TRY_VALUE(proto::FileLayout layout, layout_at(context, at, ask));
   PIF_TRY(check_creating(*call.session));
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
   if (ask.nodes_size() == 0) ++context.layouts_chosen;
-  const proto::StoredEntry entry = new_entry(context, call, ask, id, std::move(layout));
+  const proto::StoredEntry entry = new_entry(ask, attributes, id, std::move(layout));
   describe_layout(context, entry, reply);
   if (ask.inherits() != 0) *reply.mutable_format() = entry.format();
   ++context.weight;
@@ -215,7 +214,7 @@ Status create_at(ServerContext& context, Call& call, const Place& at, const prot
 
 // Its owner is for now who creates it, as of any file being created.
 Status create_instead_of(ServerContext& context, const Call& call, std::uint64_t file, proto::CreateReply& reply) {
-  PIF_TRY_VALUE(const Replaced replaced, file_to_replace(context, file));
+  PIF_TRY_VALUE(Replaced replaced, file_to_replace(context, file));
   PIF_TRY(check_may_replace(context, call, replaced));
   PIF_TRY(check_creating(*call.session));
   PIF_TRY_VALUE(const proto::Create like, create_like(context, replaced));
@@ -223,13 +222,39 @@ Status create_instead_of(ServerContext& context, const Call& call, std::uint64_t
                                                         context.layouts_chosen, context.now));
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
   if (like.nodes_size() == 0) ++context.layouts_chosen;
-  const proto::StoredEntry entry = new_entry(context, call, like, id, std::move(layout));
+  PIF_TRY_VALUE(const proto::Attributes attributes,
+                new_attributes(context, call.who(), {}, wanted_of(like), proto::FILE_ENTRY));
+  const proto::StoredEntry entry = new_entry(like, attributes, id, std::move(layout));
   describe_layout(context, entry, reply);
   describe_created(context, call, entry, reply);
   *reply.mutable_format() = entry.format();
   *reply.mutable_named() = like.named();
   ++context.weight;
+  PIF_TRY(drop_privileges(context, call.who(), replaced.parent, replaced.name, replaced.entry));
   return put_pending(context, call, replaced.parent, replaced.name, entry, file);
+}
+
+// A committed entry as that of a file of which no LFS has a component.
+Status create_other(ServerContext& context, const Call& call, const Place& at, const proto::Create& ask,
+                    proto::CreateReply& reply) {
+  PIF_TRY_VALUE(const wire::OtherKind kind, wire::other_kind_of(ask.other()));
+  if (at.is_fork()) return fail(Code::kInvalid, fmt::format("{}: a file has forks, and nothing else", at.path));
+  const bool is_device = kind == wire::kOtherCharacterDevice || kind == wire::kOtherBlockDevice;
+  if (is_device) PIF_TRY(require_owner(call.who()));
+  PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
+  if (existing) return fail(Code::kExists, fmt::format("{} exists already", at.path));
+  PIF_TRY_VALUE(const proto::Attributes attributes,
+                new_attributes(context, call.who(), at.folder->guard(), wanted_of(ask), proto::OTHER));
+  PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
+  proto::StoredEntry entry;
+  entry.set_type(proto::OTHER);
+  entry.set_id(id);
+  *entry.mutable_attributes() = attributes;
+  *entry.mutable_attributes()->mutable_named() = ask.named();
+  *entry.mutable_other() = ask.other();
+  reply.set_file(id);
+  ++context.weight;
+  return put_committed(context, at.folder->id(), at.name, entry, true);
 }
 
 // What says nothing together.
@@ -244,7 +269,7 @@ Status check_create(const proto::Create& ask) {
 Status create(ServerContext& context, Call& call, const proto::Create& ask, proto::CreateReply& reply) {
   PIF_TRY(check_create(ask));
   if (ask.instead_of() != 0) return create_instead_of(context, call, ask.instead_of(), reply);
-  PIF_TRY(wire::format_of(ask.format()));
+  if (!ask.has_other()) PIF_TRY(wire::format_of(ask.format()));
   PIF_TRY(check_named(ask.named()));
   PIF_TRY_VALUE(const Place at, ask.fork_of() != 0
                                     ? context.directory.fork_to_change(ask.fork_of(), ask.path(), call.who())
@@ -254,6 +279,7 @@ Status create(ServerContext& context, Call& call, const proto::Create& ask, prot
                 fmt::format("there is no folder {}, and no file's name ends with a slash", at.path));
   if (ask.now() && at.is_fork())
     return fail(Code::kInvalid, fmt::format("{}: a fork has no name before it is committed", at.path));
+  if (ask.has_other()) return create_other(context, call, at, ask, reply);
   const bool decides = ask.inherits() != 0 && at.folder->striping != nullptr;
   if (!decides && !at.is_fork() && !ask.placed()) return create_at(context, call, at, ask, reply);
   PIF_TRY_VALUE(const proto::Create whole, decided(ask, at));
@@ -291,10 +317,17 @@ struct Target {
   std::optional<proto::StoredEntry> existing;
 };
 
-Result<Target> target_of(ServerContext& context, const proto::StoredFile& row) {
+// What is there may have come since the file was begun.
+Result<Target> target_of(ServerContext& context, const Requester& who, const proto::StoredFile& row) {
   PIF_TRY(check_parent(context, row));
   PIF_TRY_VALUE(auto existing, context.rows.entry(row.parent(), row.name()));
   PIF_TRY(check_target(existing, row.name(), row.exclusive()));
+  if (existing) {
+    PIF_TRY_VALUE(const Guard folder, context.directory.guard_of_folder(row.parent()));
+    if (!may_take_away(who, folder, existing->attributes().owner()))
+      return fail(Code::kPermission,
+                  fmt::format("uid {} owns neither {} nor its folder, which is sticky", who.uid, row.name()));
+  }
   return Target{row.parent(), row.name(), std::move(existing)};
 }
 
@@ -341,7 +374,7 @@ Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
   PIF_TRY(check_members(context, *row, ask.file_length()));
   if (made.placed()) PIF_TRY(check_placed(context, call, ask));
   PIF_TRY_VALUE(const Target target,
-                row->instead_of() != 0 ? target_instead_of(context, row->instead_of(), ask) : target_of(context, *row));
+                row->instead_of() != 0 ? target_instead_of(context, row->instead_of(), ask) : target_of(context, call.who(), *row));
   const proto::StoredEntry entry = committed_entry(context, *row, target, ask);
   ++context.weight;
   if (target.existing) PIF_TRY(doom(context, target.parent, target.name, *target.existing));

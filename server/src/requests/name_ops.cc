@@ -6,22 +6,19 @@
 #include "directory/striping.h"
 #include "pif/base/assert.h"
 #include "requests/layouts.h"
+#include "requests/new_entries.h"
 
 namespace pif::server {
 namespace {
 
 // striping: null or empty: none.
-proto::StoredEntry folder_entry(const ServerContext& context, const Requester& who, std::uint64_t id,
-                                std::uint32_t mode, const proto::Striping* striping) {
-  PIF_ASSERT(id != 0 && !who.gids.empty(), id, who.uid);
+proto::StoredEntry folder_entry(std::uint64_t id, const proto::Attributes& attributes,
+                                const proto::Striping* striping) {
+  PIF_ASSERT(id != 0, attributes.owner());
   proto::StoredEntry entry;
   entry.set_type(proto::FOLDER);
   entry.set_id(id);
-  entry.mutable_attributes()->set_owner(who.uid);
-  entry.mutable_attributes()->set_group(who.gids.front());
-  entry.mutable_attributes()->set_mode(mode & kModeMask);
-  entry.mutable_attributes()->set_modified(context.wall_ns());
-  entry.mutable_attributes()->set_changed(context.wall_ns());
+  *entry.mutable_attributes() = attributes;
   if (striping != nullptr && !says_nothing(*striping)) *entry.mutable_striping() = *striping;
   return entry;
 }
@@ -31,15 +28,16 @@ const proto::Striping* striping_below(const Folder& above, const proto::MakeFold
   return ask.has_striping() ? &ask.striping() : above.striping.get();
 }
 
-// Its id.
-Result<std::uint64_t> make_one(ServerContext& context, const Call& call, std::uint64_t parent, std::string_view name,
-                               const proto::Striping* striping) {
+// The folder that was made in this one.
+Result<Folder::Step> make_one(ServerContext& context, const Call& call, const Folder::Step& in, std::string_view name,
+                              const proto::Striping* striping) {
+  PIF_TRY_VALUE(const proto::Attributes attributes,
+                new_attributes(context, call.who(), in.guard, wanted_of(call.request.make_folder()), proto::FOLDER));
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
-  const std::uint32_t mode = call.request.make_folder().mode();
-  PIF_TRY(context.rows.put_entry(parent, name, folder_entry(context, call.who(), id, mode, striping)));
+  PIF_TRY(context.rows.put_entry(in.id, name, folder_entry(id, attributes, striping)));
   ++context.weight;
-  PIF_TRY(context.rows.put_folder(id, parent, name));
-  return id;
+  PIF_TRY(context.rows.put_folder(id, in.id, name));
+  return Folder::Step{id, guard_of(attributes)};
 }
 
 // Everything is checked at the topmost missing folder; below it the requester owns what it makes.
@@ -48,7 +46,7 @@ Status make_missing(ServerContext& context, const Call& call, std::string_view p
   if (walked.end == path.size()) return {};
   PIF_TRY(context.directory.place_to_change(path.substr(0, name_end(path, walked.end)), call.who()));
   const proto::Striping* const striping = striping_below(*walked.folder, call.request.make_folder());
-  std::uint64_t parent = walked.folder->id();
+  Folder::Step parent = walked.folder->chain.back();
   for (std::size_t end = walked.end; end < path.size();) {
     const std::size_t next = name_end(path, end);
     PIF_ASSERT(path[end] == '/' && next > end + 1, end, next, path.size());
@@ -68,7 +66,7 @@ Status make_folder(ServerContext& context, Call& call, const proto::MakeFolder& 
   if (at.is_fork()) return fail(Code::kInvalid, fmt::format("{}: a file has forks, and no folders", path));
   PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
   if (existing) return fail(Code::kExists, fmt::format("{} exists already", path));
-  PIF_TRY(make_one(context, call, at.folder->id(), at.name, striping_below(*at.folder, ask)));
+  PIF_TRY(make_one(context, call, at.folder->chain.back(), at.name, striping_below(*at.folder, ask)));
   return {};
 }
 
@@ -95,7 +93,8 @@ Status check_replace(ServerContext& context, const proto::StoredEntry& moved, co
   const bool folder = moved.type() == proto::FOLDER;
   if (!folder && target.type() == proto::FOLDER) return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
   if (!folder) return {};
-  if (target.type() != proto::FOLDER) return fail(Code::kNotDirectory, fmt::format("{} is a file, not a folder", path));
+  if (target.type() != proto::FOLDER)
+    return fail(Code::kNotDirectory, fmt::format("{} is {}, not a folder", path, kind_name(target)));
   PIF_TRY_VALUE(const bool empty, is_empty(context, target.id()));
   if (!empty) return fail(Code::kNotEmpty, fmt::format("the folder {} is not empty", path));
   return {};
@@ -126,17 +125,20 @@ Status rename(ServerContext& context, Call& call, const proto::Rename& ask) {
   PIF_TRY_VALUE(auto moved, context.rows.entry(from.folder->id(), from.name));
   if (!moved) return fail(Code::kNotFound, fmt::format("there is no {}", from.path));
   PIF_TRY_VALUE(const auto target, context.rows.entry(to.folder->id(), to.name));
-  if (!target && moved->type() == proto::FILE_ENTRY && means_folder(ask.to()))
-    return fail(Code::kNotDirectory, fmt::format("there is no folder {}, and {} is a file", to.path, from.path));
+  if (!target && moved->type() != proto::FOLDER && means_folder(ask.to()))
+    return fail(Code::kNotDirectory,
+                fmt::format("there is no folder {}, and {} is {}", to.path, from.path, kind_name(*moved)));
+  PIF_TRY(Directory::check_may_take_away(from, *moved, call.who()));
   if (target && ask.no_replace()) return fail(Code::kExists, fmt::format("{} exists already", to.path));
   if (target && target->id() == moved->id()) return {};
   if (moved->type() == proto::FOLDER && contains(*to.folder, moved->id())) {
     return fail(Code::kInvalid, fmt::format("the folder {} cannot be moved into itself", from.path));
   }
+  if (target) PIF_TRY(Directory::check_may_take_away(to, *target, call.who()));
   if (target) PIF_TRY(check_replace(context, *moved, *target, to.path));
   if (moved->type() == proto::FOLDER) context.directory.forget_folders();
   if (target && target->type() == proto::FOLDER) PIF_TRY(context.rows.erase_folder(target->id()));
-  if (target && target->type() == proto::FILE_ENTRY) PIF_TRY(doom(context, to.folder->id(), to.name, *target));
+  if (target && target->type() != proto::FOLDER) PIF_TRY(doom(context, to.folder->id(), to.name, *target));
   moved->mutable_attributes()->set_changed(context.wall_ns());
   PIF_TRY(context.rows.erase_entry(from.folder->id(), from.name));
   context.weight += 2;
@@ -151,8 +153,7 @@ Status change_owner(const Call& call, const proto::SetAttributes& ask, proto::At
     attributes.set_owner(ask.owner());
   }
   if (ask.has_group() && ask.group() != attributes.group()) {
-    const bool member = std::find(who.gids.begin(), who.gids.end(), ask.group()) != who.gids.end();
-    if (!who.all_powerful && !(who.uid == attributes.owner() && member)) {
+    if (!who.all_powerful && !(who.uid == attributes.owner() && is_member(who, ask.group()))) {
       return fail(Code::kPermission,
                   fmt::format("uid {} may not give {} to group {}", who.uid, ask.path(), ask.group()));
     }
@@ -163,7 +164,8 @@ Status change_owner(const Call& call, const proto::SetAttributes& ask, proto::At
 
 Status change_striping(const ServerContext& context, const proto::SetAttributes& ask, proto::StoredEntry& entry) {
   if (entry.type() != proto::FOLDER)
-    return fail(Code::kNotDirectory, fmt::format("{} is a file: only a folder has striping", ask.path()));
+    return fail(Code::kNotDirectory,
+                fmt::format("{} is {}: only a folder has striping", ask.path(), kind_name(entry)));
   PIF_TRY(check_new_striping(ask.striping(), context.registry, context.config.default_bevy));
   entry.clear_striping();
   if (!says_nothing(ask.striping())) *entry.mutable_striping() = ask.striping();
@@ -176,7 +178,6 @@ Status set_attributes(ServerContext& context, Call& call, const proto::SetAttrib
   const bool owns = call.who().all_powerful || call.who().uid == attributes.owner();
   if ((ask.has_mode() || ask.has_striping() || ask.has_modified()) && !owns)
     return fail(Code::kPermission, fmt::format("uid {} does not own {}", call.who().uid, ask.path()));
-  if (ask.has_mode()) attributes.set_mode(ask.mode() & kModeMask);
   if (ask.has_modified()) {
     attributes.set_modified(ask.modified());
     attributes.set_modified_set(ask.at() != 0 ? ask.at() : context.wall_ns());
@@ -186,6 +187,9 @@ Status set_attributes(ServerContext& context, Call& call, const proto::SetAttrib
     return fail(Code::kPermission, fmt::format("uid {} may not write {}", call.who().uid, ask.path()));
   }
   PIF_TRY(change_owner(call, ask, attributes));
+  if ((ask.has_owner() || ask.has_group()) && found.entry.type() != proto::FOLDER)
+    attributes.set_mode(without_privileges(attributes.mode()));
+  if (ask.has_mode()) attributes.set_mode(mode_by(call.who(), attributes.group(), ask.mode()));
   for (const auto& [name, value] : ask.named()) {
     if (value.empty()) {
       attributes.mutable_named()->erase(name);

@@ -27,6 +27,11 @@ tl::unexpected<Error> stale(std::uint64_t file) {
   return fail(Code::kStaleFile, fmt::format("file {} was removed or replaced since it was opened", file));
 }
 
+Status check_has_bytes(const proto::StoredEntry& entry, std::string_view what) {
+  if (entry.type() != proto::OTHER) return {};
+  return fail(Code::kInvalid, fmt::format("{} is {}: it has no bytes that could be opened", what, kind_name(entry)));
+}
+
 using Reached = std::unordered_map<std::uint64_t, bool>;  // folders, for the length of a request
 
 // Ids are easily guessed: to who does not have the file open, one below a folder that he may not search is not there.
@@ -48,6 +53,7 @@ Result<Opened> by_id(ServerContext& context, const Call& call, std::uint64_t fil
     return fail(Code::kCorrupt,
                 fmt::format("the directory has no entry for file {}, {}: run `pif fsck`", file, row->name()));
   }
+  PIF_TRY(check_has_bytes(*entry, row->name()));
   return Opened{std::move(*row), std::move(*entry)};
 }
 
@@ -66,8 +72,9 @@ Result<Opened> by_path(ServerContext& context, const proto::Open& ask, const Req
     return with_row(context, std::move(*entry), path);
   }
   PIF_TRY_VALUE(Directory::Found found, context.directory.find(path, who));
-  if (!found.place.folder || found.entry.type() != proto::FILE_ENTRY)
+  if (!found.place.folder || found.entry.type() == proto::FOLDER)
     return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
+  PIF_TRY(check_has_bytes(found.entry, path));
   return with_row(context, std::move(found.entry), path);
 }
 
@@ -109,10 +116,12 @@ Status check_marks(const proto::StoredEntry& entry, const proto::Open& ask, std:
                           lost ? "rows of it are gone" : "rows of it may be older than others"));
 }
 
-// What opening changes in the tables: a file that gets a writer may get components; a removed one lives on with its
-// lease.
-Status note_open(ServerContext& context, Opened& opened, std::uint32_t rights) {
+// What opening changes in the tables: a file that gets a writer may get components, and gives nobody its owner's rights
+// any more; a removed one lives on with its lease.
+Status note_open(ServerContext& context, const Requester& who, Opened& opened, std::uint32_t rights) {
   const std::uint64_t id = opened.entry.id();
+  if ((rights & kMayWrite) != 0 && opened.row.state() == kCommitted)
+    PIF_TRY(drop_privileges(context, who, opened.row.parent(), opened.row.name(), opened.entry));
   if ((opened.row.bare() || opened.row.untouched()) && (rights & kMayWrite) != 0) {
     opened.row.set_bare(false);
     opened.row.set_untouched(false);
@@ -160,7 +169,7 @@ Status open(ServerContext& context, Call& call, const proto::Open& ask, proto::O
   PIF_TRY(check_rights(call, opened, ask.rights(), what));
   if (!again) PIF_TRY(check_marks(opened.entry, ask, what));
   PIF_TRY(check_conflict(context, call, id, ask.rights(), ask.hold(), what));
-  PIF_TRY(note_open(context, opened, ask.rights()));
+  PIF_TRY(note_open(context, call.who(), opened, ask.rights()));
   const bool is_counted = again || !call.session->counts(call.request.id());
   PIF_TRY(lock_input(context, call, id, ask, is_counted));
   take_lease(context, call, id, ask.rights(), ask.hold(), is_counted);
@@ -234,7 +243,7 @@ Result<std::string> renewed(ServerContext& context, const Call& call, std::uint6
     }
   }
   if (rights == 0) return std::string();
-  PIF_TRY(note_open(context, *opened, rights));
+  PIF_TRY(note_open(context, call.who(), *opened, rights));
   take_lease(context, call, file, rights, false, true);
   return capability_for(context, file, call.who().uid, rights, opened->entry.epoch());
 }

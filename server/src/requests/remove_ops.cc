@@ -37,6 +37,7 @@ Status remove_one(ServerContext& context, const std::string& path, std::uint64_t
                                              : context.directory.place_to_change(path, who));
   PIF_TRY_VALUE(const auto entry, context.rows.entry(at.folder->id(), at.name));
   if (!entry) return fail(Code::kNotFound, fmt::format("there is no {}", at.path));
+  PIF_TRY(Directory::check_may_take_away(at, *entry, who));
   if (entry->type() != proto::FOLDER) return remove_file(context, at.folder->id(), at.name, *entry);
   const std::string prefix = entry_key(entry->id(), {});
   bool empty = true;
@@ -101,6 +102,7 @@ Status start_path(ServerContext& context, RemoveJob& job) {
   PIF_TRY_VALUE(const Place at, context.directory.place_to_change(path, job.who));
   PIF_TRY_VALUE(const auto entry, context.rows.entry(at.folder->id(), at.name));
   if (!entry) return fail(Code::kNotFound, fmt::format("there is no {}", at.path));
+  PIF_TRY(Directory::check_may_take_away(at, *entry, job.who));
   if (entry->type() == proto::FOLDER) {
     job.levels.push_back({entry->id(), at.folder->id(), std::string(at.name)});
     return {};
@@ -158,7 +160,11 @@ Status step_level(ServerContext& context, RemoveJob& job, std::size_t& budget) {
     if (job.levels.empty()) finish_path(job, {});
     return {};
   }
+  PIF_TRY_VALUE(const Guard guard, context.directory.guard_of_folder(level.folder));
   for (const Child& child : found) {
+    if (!may_take_away(job.who, guard, child.entry.attributes().owner()))
+      return fail(Code::kPermission, fmt::format("uid {} owns neither {}, below {}, nor its folder, which is sticky",
+                                                 job.who.uid, child.name, job.request.remove().paths(job.path)));
     if (child.entry.type() == proto::FOLDER) {
       if (!may(job.who, guard_of(child.entry.attributes()), kWantRead | kWantWrite | kWantSearch)) {
         PIF_TRY_VALUE(const auto inside, children(context, child.entry.id(), 1));

@@ -77,6 +77,14 @@ Status check_may_replace(ServerContext& context, const Call& call, const Replace
   return fail(Code::kPermission, fmt::format("uid {} may not write {}", call.who().uid, replaced.name));
 }
 
+Status drop_privileges(ServerContext& context, const Requester& who, std::uint64_t parent, std::string_view name,
+                       proto::StoredEntry& entry) {
+  const std::uint32_t mode = without_privileges(entry.attributes().mode());
+  if (who.all_powerful || mode == entry.attributes().mode()) return {};
+  entry.mutable_attributes()->set_mode(mode);
+  return context.rows.put_entry(parent, name, entry);
+}
+
 Result<proto::Create> create_like(const ServerContext& context, const Replaced& replaced) {
   proto::Create like;
   *like.mutable_format() = replaced.entry.format();

@@ -18,6 +18,9 @@ struct Replaced {
 [[nodiscard]] Result<Replaced> file_to_replace(ServerContext& context, std::uint64_t file);
 // That who asks may reach it, or has it open, and may write it: kStaleFile, kPermission.
 [[nodiscard]] Status check_may_replace(ServerContext& context, const Call& call, const Replaced& replaced);
+// Who is not root writes to the file from now on: as on a disk it loses its set-user-id bit, and set-group-id.
+[[nodiscard]] Status drop_privileges(ServerContext& context, const Requester& who, std::uint64_t parent,
+                                     std::string_view name, proto::StoredEntry& entry);
 // How a file is created that takes its place: with its format and named attributes, and, if it can be, its layout.
 [[nodiscard]] Result<proto::Create> create_like(const ServerContext& context, const Replaced& replaced);
 

@@ -205,7 +205,8 @@ Result<std::map<std::uint64_t, FileRecord>> Inventory::all_files() {
     PIF_TRY_VALUE(proto::ListFilesReply page, session_->call(list_files(after, kPage)));
     for (auto& file : *page.mutable_files()) {
       after = std::max(after, file.file());
-      out[file.file()] = std::move(file);
+      const bool has_bytes = file.layout().nodes_size() > 0;  // links and the like have none
+      if (has_bytes) out[file.file()] = std::move(file);
     }
     if (!page.more() || page.files_size() == 0) return out;
   }

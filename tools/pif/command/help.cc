@@ -29,7 +29,7 @@ const std::vector<Group>& groups() {
        {"status", "doctor", "fsck", "df", "node", "rebuild", "scrub", "drill", "protect", "server", "snapshot-hold"}},
       {"Bring and fetch files", {"put", "get", "append", "cat", "head", "tail", "wc"}},
       {"Files and folders",
-       {"ls", "tree", "find", "stat", "du", "mkdir", "stripe", "cp", "mv", "rm", "chmod", "chown", "forks"}},
+       {"ls", "tree", "find", "stat", "du", "mkdir", "stripe", "cp", "ln", "mv", "rm", "chmod", "chown", "forks"}},
       {"Where records are", {"locate", "placement"}},
       {"Help, and programs of your own", {"help", "completion", "run"}}};
   return kGroups;

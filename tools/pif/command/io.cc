@@ -21,19 +21,19 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// A name in its folder that nobody else takes: our process id and a count. The target's own may be as long as a name
-// can be, so it is no part.
-std::string temporary_name() {
-  static std::atomic<std::uint64_t> count{0};
-  return fmt::format(".pif-{}.{}", ::getpid(), count++);
-}
-
 tl::unexpected<Error> no_name_free(const std::string& target) {
   return fail(Code::kExists,
               fmt::format("too many unfinished files beside {}; remove those called .pif-{}.*", target, ::getpid()));
 }
 
 }  // namespace
+
+// Our process id and a count. The target's own may be as long as a name
+// can be, so it is no part.
+std::string temporary_name() {
+  static std::atomic<std::uint64_t> count{0};
+  return fmt::format(".pif-{}.{}", ::getpid(), count++);
+}
 
 std::int64_t modified_ns_of(const struct stat& about) {
   constexpr std::int64_t kSecond = 1'000'000'000;

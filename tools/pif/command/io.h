@@ -19,6 +19,9 @@ std::int64_t modified_ns_of(const struct stat& about);
 // Fills `out`, going on after signals and short reads; fewer bytes only at the end. `name` is for messages.
 [[nodiscard]] Result<std::size_t> read_full(int fd, std::span<std::byte> out, const std::string& name);
 
+// A name in its folder that nobody else takes.
+std::string temporary_name();
+
 // A file that appears under its name, complete, or not at all: it has no name while it is written (or, where the file
 // system cannot do that, a temporary one beside the target).
 class NewFile {

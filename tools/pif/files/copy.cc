@@ -1,4 +1,4 @@
-// cp: files and folders of the file system, beside one another. ln: why there are no links.
+// cp: files and folders of the file system, beside one another. ln: symbolic links.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -38,6 +38,7 @@ class Copier {
       destinations_.note(from, to);
       return {};
     }
+    if (entry.kind != EntryKind::kFolder) return copy_other(entry, to);
     if (!options_.recursive) return fail(Code::kIsDirectory, from + " is a folder; use -r to copy all that is in it");
     if (to.starts_with(from == "/" ? from : from + "/"))
       return fail(Code::kInvalid, fmt::format("{} cannot be copied into itself, to {}", from, to));
@@ -67,7 +68,9 @@ class Copier {
       PIF_TRY(check_interrupt());
       const std::string target = join_path(to, std::string_view(found).substr(from == "/" ? 1 : from.size() + 1));
       const bool is_folder = entry.kind == EntryKind::kFolder;
-      const Status done = is_folder ? make_folder(entry, target) : copy_one(entry, found, target);
+      const Status done = is_folder                        ? make_folder(entry, target)
+                          : entry.kind == EntryKind::kFile ? copy_one(entry, found, target)
+                                                           : copy_other(entry, target);
       if (!done && ends_all(done.error())) return done;
       if (!done && is_folder) failed.insert(found);
       failures_.add(done);
@@ -106,6 +109,13 @@ class Copier {
     return {};
   }
 
+  // A link stays a link. It takes no other name's place.
+  Status copy_other(const Entry& entry, const std::string& to) {
+    PIF_TRY(client_.create_other(to, {entry.kind, entry.target, entry.device, entry.mode, {}, {}}));
+    ++files_;
+    return options_.copy.preserve ? copy_owner(client_, entry, to) : Status();
+  }
+
   const Program& program_;
   const CpOptions& options_;
   Client& client_;
@@ -130,11 +140,19 @@ Outcome copy(const Program& program, const CpOptions& options) {
   return copier.report();
 }
 
-struct NoOptions {};
+struct LinkOptions {
+  std::string target, path;
+  bool symbolic = false;
+};
 
-Outcome refuse_link(const Program&, const NoOptions&) {
-  return fail(Code::kInvalid,
-              "there are no links in this file system: a file has one name. pif cp copies it, pif mv renames it");
+Outcome make_link(const Program& program, const LinkOptions& options) {
+  if (!options.symbolic)
+    return fail(Code::kInvalid,
+                "a file has one name here: ln -s makes a symbolic link, pif cp copies a file, pif mv renames it");
+  PIF_TRY_VALUE(const std::string path, parse_path(options.path));
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(client.create_other(path, {EntryKind::kLink, options.target, 0, 0777, {}, {}}));
+  return ExitCode::kDone;
 }
 
 }  // namespace
@@ -153,11 +171,13 @@ void add_copy_commands(CLI::App& app, Program& program) {
   cp->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
   on_run(cp, program, options, copy);
 
-  auto none = std::make_shared<NoOptions>();
-  CLI::App* ln =
-      add_command(app, program, "ln", "Not there: this file system has no links", "  pif cp /a.txt /b.txt     instead");
-  ln->prefix_command()->group("");
-  on_run(ln, program, none, refuse_link);
+  auto link = std::make_shared<LinkOptions>();
+  CLI::App* ln = add_command(app, program, "ln", "Make a symbolic link, for those who mount the file system",
+                             "  pif ln -s ../data/a.txt /links/a\nThe commands of pif do not follow links.");
+  ln->add_option("TARGET", link->target, "What the link says; it need not be there")->required();
+  ln->add_option("PATH", link->path, "The link")->required();
+  ln->add_flag("-s,--symbolic", link->symbolic, "There are no others");
+  on_run(ln, program, link, make_link);
 }
 
 }  // namespace pif::cli

@@ -14,7 +14,7 @@ Status copy_fork(Client& client, const File& source, const File& copy, const Ent
   PIF_TRY_VALUE(const FileLength file_length, from.file_length());
   CreateOptions create;
   create.format = from.format();
-  create.mode = entry.mode;
+  create.mode = entry.mode & 0777;  // a copy gives nobody its owner's rights
   create.attributes = from.attributes();
   PIF_TRY_VALUE(File to, client.create_fork(copy, fork.subfile, name, create));
   PIF_TRY(copy_records(from, to, file_length.records));

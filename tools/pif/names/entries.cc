@@ -15,6 +15,30 @@
 
 namespace pif::cli {
 
+namespace {
+
+struct KindName {
+  std::string_view word;
+  char letter;
+};
+
+// By EntryKind.
+constexpr KindName kKinds[] = {{"folder", 'd'}, {"file", '-'}, {"link", 'l'}, {"fifo", 'p'},
+                               {"socket", 's'}, {"character device", 'c'}, {"block device", 'b'}};
+
+bool is_device(const Entry& entry) {
+  return entry.kind == EntryKind::kCharacterDevice || entry.kind == EntryKind::kBlockDevice;
+}
+
+}  // namespace
+
+std::string_view kind_word(EntryKind kind) { return kKinds[static_cast<std::size_t>(kind)].word; }
+char kind_letter(EntryKind kind) { return kKinds[static_cast<std::size_t>(kind)].letter; }
+std::string name_end(const Entry& entry) {
+  if (entry.kind == EntryKind::kFolder) return "/";
+  return entry.kind == EntryKind::kLink ? " -> " + shown(entry.target) : std::string();
+}
+
 Json json_of(const Format& format) {
   if (format.kind == RecordKind::kFixed) return {{"kind", "fixed"}, {"record_length", format.record_length}};
   if (format.kind == RecordKind::kVariable) return {{"kind", "variable"}};
@@ -25,7 +49,7 @@ Json json_of(const Entry& entry, const std::string& path) {
   const bool folder = entry.kind == EntryKind::kFolder;
   Json out = {{"path", path},
               {"name", entry.name},
-              {"kind", folder ? "folder" : "file"},
+              {"kind", kind_word(entry.kind)},
               {"id", entry.id},
               {"owner", entry.owner},
               {"group", entry.group},
@@ -35,6 +59,12 @@ Json json_of(const Entry& entry, const std::string& path) {
     out["striping"] = json_of(entry.striping);
     return out;
   }
+  if (entry.kind != EntryKind::kFile) {
+    if (entry.kind == EntryKind::kLink) out["target"] = entry.target;
+    if (is_device(entry)) out["device"] = entry.device;
+    return out;
+  }
+  out["inode"] = entry.inode;
   out["records"] = entry.file_length.records;
   out["bytes"] = entry.file_length.bytes;
   out["format"] = json_of(entry.format);

@@ -3,12 +3,19 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "command/failures.h"
 #include "command/program.h"
 #include "pif/client/client.h"
 
 namespace pif::cli {
+
+// "folder", "file", "link"; and the letter that ls(1) has for it: "d", "-", "l".
+std::string_view kind_word(EntryKind kind);
+char kind_letter(EntryKind kind);
+// Behind a name that is shown: "/" of a folder, " -> TARGET" of a link.
+std::string name_end(const Entry& entry);
 
 Json json_of(const Format& format);
 Json json_of(const Entry& entry, const std::string& path);

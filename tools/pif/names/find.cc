@@ -15,6 +15,7 @@
 namespace pif::cli {
 namespace {
 
+constexpr std::string_view kTypeLetters = "dflpscb";
 constexpr std::size_t kNamesAtOnce = 1000;
 constexpr std::size_t kNameBytesAtOnce = 128u << 10;  // the kernel's own limit on arguments is above it
 
@@ -33,7 +34,7 @@ struct Tests {
 
   bool hold(const Entry& entry, const std::string& path) const {
     if (kind && entry.kind != *kind) return false;
-    if (size && (entry.kind == EntryKind::kFolder || !size->holds(entry.file_length.bytes))) return false;
+    if (size && (entry.kind != EntryKind::kFile || !size->holds(entry.file_length.bytes))) return false;
     if (newer_than_ns && entry.modified_ns <= *newer_than_ns) return false;
     return name.empty() || matches(name, path == "/" ? path : base_name(path), Dots::kShow);
   }
@@ -108,7 +109,8 @@ class Sink {
 Result<Tests> parse_tests(const FindOptions& options) {
   Tests tests;
   tests.name = options.name;
-  if (!options.type.empty()) tests.kind = options.type == "d" ? EntryKind::kFolder : EntryKind::kFile;
+  // By EntryKind.
+  if (!options.type.empty()) tests.kind = static_cast<EntryKind>(kTypeLetters.find(options.type));
   if (!options.size.empty()) {
     PIF_TRY_VALUE(tests.size, parse_size(options.size));
   }
@@ -166,7 +168,10 @@ void add_find_command(CLI::App& app, Program& program) {
                   "An entry must pass all tests. Options may have one dash, as find(1) has them, or two.");
   command->add_option("PATH", options->paths, "Where to look: files or folders (default: /)");
   command->add_option("--name", options->name, "The last part of the path matches this pattern")->type_name("GLOB");
-  command->add_option("--type", options->type, "f: files, d: folders")->check(CLI::IsMember({"f", "d"}));
+  command
+      ->add_option("--type", options->type,
+                   "f: files, d: folders, l: links, p: fifos, s: sockets, c and b: character and block devices")
+      ->check(CLI::IsMember({"f", "d", "l", "p", "s", "c", "b"}));
   command
       ->add_option("--size", options->size,
                    "More than (+), less than (-) or just so many bytes, KiB (k), MiB (M), GiB, TiB")

@@ -1,4 +1,6 @@
 // ls, stat: what is in the directory.
+#include <sys/sysmacros.h>
+
 #include <memory>
 #include <utility>
 
@@ -38,18 +40,18 @@ EntryOrder order_of(const ListingOptions& options) {
 }
 
 std::vector<std::string> details_of(const Entry& entry, const std::string& name, bool human) {
-  const bool folder = entry.kind == EntryKind::kFolder;
-  return {mode_text(folder, entry.mode),
+  const bool file = entry.kind == EntryKind::kFile;
+  return {mode_text(kind_letter(entry.kind), entry.mode),
           user_name(entry.owner),
           group_name(entry.group),
-          folder  ? "-"
+          !file   ? "-"
           : human ? human_bytes(entry.file_length.bytes)
                   : std::to_string(entry.file_length.bytes),
-          folder ? "-" : std::to_string(entry.file_length.records),
-          folder ? "-" : format_text(entry.format),
-          folder ? "-" : std::to_string(entry.nodes.size()),
+          !file ? "-" : std::to_string(entry.file_length.records),
+          !file ? "-" : format_text(entry.format),
+          !file ? "-" : std::to_string(entry.nodes.size()),
           human_date(entry.modified_ns),
-          name + (folder ? "/" : "")};
+          name + name_end(entry)};
 }
 
 // Prints entries as they come, so that a folder of any size needs little memory; a JSON document begins with the first
@@ -94,7 +96,7 @@ class Lister {
 Status list_one(Client& client, const ListingOptions& options, const std::string& path, bool with_paths,
                 Failures& failures, Lister& lister) {
   PIF_TRY_VALUE(const Entry top, client.stat(path));
-  if (top.kind == EntryKind::kFile || options.itself) return lister.entry(top, path, path == "/" ? "" : path);
+  if (top.kind != EntryKind::kFolder || options.itself) return lister.entry(top, path, path == "/" ? "" : path);
   const EntryOrder order = order_of(options);
   if (options.recursive)
     return walk(
@@ -135,12 +137,14 @@ std::string join_numbers(const std::vector<std::uint32_t>& numbers) {
 std::string text_of(const Entry& entry, const std::string& path) {
   const bool folder = entry.kind == EntryKind::kFolder;
   std::string out =
-      fmt::format("{}\n  kind      {}\n  id        {}\n", shown(path), folder ? "folder" : "file", entry.id);
+      fmt::format("{}\n  kind      {}\n  id        {}\n", shown(path), kind_word(entry.kind), entry.id);
   out += fmt::format("  mode      {} ({:04o})\n  owner     {}\n  group     {}\n  modified  {}\n",
-                     mode_text(folder, entry.mode), entry.mode, user_name(entry.owner), group_name(entry.group),
+                     mode_text(kind_letter(entry.kind), entry.mode), entry.mode, user_name(entry.owner), group_name(entry.group),
                      iso_date(entry.modified_ns));
   if (folder && !entry.striping.is_empty()) out += fmt::format("  striping  {}\n", striping_text(entry.striping));
-  if (folder) return out;
+  if (entry.kind == EntryKind::kLink) out += fmt::format("  target    {}\n", shown(entry.target));
+  if (entry.device != 0) out += fmt::format("  device    {}:{}\n", gnu_dev_major(entry.device), gnu_dev_minor(entry.device));
+  if (entry.kind != EntryKind::kFile) return out;
   out += fmt::format("  bytes     {}\n  records   {}\n  format    {}\n", entry.file_length.bytes,
                      entry.file_length.records, format_text(entry.format));
   out += fmt::format("  width     {} (nodes {})\n", entry.nodes.size(), join_numbers(entry.nodes));

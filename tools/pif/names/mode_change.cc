@@ -7,7 +7,8 @@
 namespace pif::cli {
 namespace {
 
-constexpr std::uint32_t kAll = 0777;
+constexpr std::uint32_t kAll = 07777;
+constexpr std::uint32_t kSetIds = 06000, kSticky = 01000;
 constexpr std::uint32_t kExecute = 0111;
 constexpr std::size_t kOctalDigitsMax = 4;
 
@@ -15,7 +16,9 @@ tl::unexpected<Error> no_mode(std::string_view text) {
   return fail(Code::kInvalid, fmt::format("'{}' is no mode; write it like 0750, or like u+w,go=rX", text));
 }
 
-std::uint32_t who_of(char letter) { return letter == 'u' ? 0700 : letter == 'g' ? 0070 : letter == 'o' ? 0007 : kAll; }
+std::uint32_t who_of(char letter) {
+  return letter == 'u' ? 04700 : letter == 'g' ? 02070 : letter == 'o' ? 01007 : kAll;
+}
 
 }  // namespace
 
@@ -25,8 +28,11 @@ Result<ModeChange> ModeChange::parse(std::string_view text) {
   if (octal && text.size() <= kOctalDigitsMax) {
     std::uint32_t mode = 0;
     for (const char c : text) mode = mode * 8 + static_cast<std::uint32_t>(c - '0');
-    if (mode > kAll) return fail(Code::kInvalid, fmt::format("the mode {} has more than permission bits (0777)", text));
-    for (const std::uint32_t shift : {6u, 3u, 0u}) out.steps_.push_back({7u << shift, '=', mode >> shift & 7u, false});
+    for (const char who : {'u', 'g', 'o'}) {
+      const std::uint32_t theirs = who_of(who);
+      const std::uint32_t shift = who == 'u' ? 6 : who == 'g' ? 3 : 0;
+      out.steps_.push_back({theirs, '=', mode >> shift & 7u, mode & theirs & ~0777u, false});
+    }
     return out;
   }
   for (std::string_view rest = text;;) {
@@ -49,11 +55,16 @@ Result<ModeChange::Step> ModeChange::parse_step(std::string_view text, std::stri
   step.how = text[how];
   for (const char c : text.substr(how + 1)) {
     const std::size_t bit = std::string_view("xwr").find(c);
-    if (bit == std::string_view::npos && c != 'X') return no_mode(all);
     if (c == 'X')
       step.search_if_executable = true;
-    else
+    else if (c == 's')
+      step.special |= step.who & kSetIds;
+    else if (c == 't')
+      step.special |= kSticky;
+    else if (bit != std::string_view::npos)
       step.bits |= 1u << bit;
+    else
+      return no_mode(all);
   }
   return step;
 }
@@ -61,7 +72,7 @@ Result<ModeChange::Step> ModeChange::parse_step(std::string_view text, std::stri
 std::uint32_t ModeChange::apply(std::uint32_t mode, bool is_folder) const {
   for (const Step& step : steps_) {
     const bool search = step.search_if_executable && (is_folder || (mode & kExecute) != 0);
-    const std::uint32_t bits = (step.bits | (search ? 1u : 0u)) * 0111u & step.who;
+    const std::uint32_t bits = ((step.bits | (search ? 1u : 0u)) * 0111u & step.who) | step.special;
     if (step.how == '=') mode = (mode & ~step.who) | bits;
     if (step.how == '+') mode |= bits;
     if (step.how == '-') mode &= ~bits;

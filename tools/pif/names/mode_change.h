@@ -9,9 +9,9 @@
 
 namespace pif::cli {
 
-// What chmod(1) takes, for permission bits: octal digits ("0750"), or changes with commas between them, each
-// [ugoa]*[-+=][rwxX]* ("u+w,go=rX"). Nobody named is everybody, whatever the umask. X is x for folders, and for files
-// that somebody may execute already.
+// What chmod(1) takes: octal digits ("0750", "2775"), or changes with commas between them, each [ugoa]*[-+=][rwxXst]*
+// ("u+w,go=rX"). Nobody named is everybody, whatever the umask. X is x for folders, and for files that somebody may
+// execute already. s is the set-user-id bit of u, and the set-group-id bit of g; t is the sticky bit.
 class ModeChange {
  public:
   // kInvalid for anything else.
@@ -20,9 +20,10 @@ class ModeChange {
 
  private:
   struct Step {
-    std::uint32_t who = 0;              // 0700, 0070, 0007 and sums
+    std::uint32_t who = 0;              // 0700, 0070, 0007 and sums; with the bits above that are theirs
     char how = '=';                     // = + -
-    std::uint32_t bits = 0;             // 0 to 7
+    std::uint32_t bits = 0;             // 0 to 7, of each
+    std::uint32_t special = 0;          // 04000, 02000, 01000 and sums
     bool search_if_executable = false;  // X
   };
   [[nodiscard]] static Result<Step> parse_step(std::string_view text, std::string_view all);

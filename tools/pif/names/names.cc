@@ -57,7 +57,8 @@ struct NewFolder {
 // One that is there already stays as it is, which is no success if it was to be otherwise.
 Status check_existing(Client& client, const std::string& path, const Striping& wanted) {
   PIF_TRY_VALUE(const Entry entry, client.stat(path));
-  if (entry.kind != EntryKind::kFolder) return fail(Code::kNotDirectory, path + " is a file, not a folder");
+  if (entry.kind != EntryKind::kFolder)
+    return fail(Code::kNotDirectory, fmt::format("{} is a {}, not a folder", path, kind_word(entry.kind)));
   if (json_of(entry.striping) == json_of(wanted)) return {};
   return fail(Code::kExists, path + " exists already, with other striping: pif stripe changes it");
 }

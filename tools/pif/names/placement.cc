@@ -185,6 +185,8 @@ Outcome locate(const Program& program, const PlacementOptions& options) {
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY_VALUE(const Entry entry, client.stat(path));
   if (entry.kind == EntryKind::kFolder) return fail(Code::kIsDirectory, path + " is a folder; name a file");
+  if (entry.kind != EntryKind::kFile)
+    return fail(Code::kInvalid, fmt::format("{} is a {}, which has no records", path, kind_word(entry.kind)));
   PIF_TRY_VALUE(const parity::Layout layout,
                 parity::Layout::make(static_cast<std::uint32_t>(entry.nodes.size()), entry.bevies));
   PIF_TRY_VALUE(std::vector<std::string> names, names_of(client, entry.nodes));

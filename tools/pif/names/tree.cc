@@ -27,7 +27,7 @@ class Drawer {
   Status draw(const std::string& path) {
     PIF_TRY_VALUE(const Entry top, client_.stat(path));
     PIF_TRY(json_ ? print_json(top, path) : print(shown(path) + "\n"));
-    if (top.kind == EntryKind::kFile) return {};
+    if (top.kind != EntryKind::kFolder) return {};
     return draw_folder(path, "", 1);
   }
   Status end() {
@@ -44,7 +44,7 @@ class Drawer {
   Status draw_folder(const std::string& folder, const std::string& margin, std::uint64_t level) {
     std::optional<Entry> waiting;
     const Status listed = for_each_entry(client_, folder, [&](const Entry& entry) -> Status {
-      if (options_.only_folders && entry.kind == EntryKind::kFile) return {};
+      if (options_.only_folders && entry.kind != EntryKind::kFolder) return {};
       if (waiting) PIF_TRY(draw_entry(*waiting, folder, margin, level, false));
       waiting = entry;
       return {};
@@ -58,7 +58,7 @@ class Drawer {
     const std::string path = join_path(folder, entry.name);
     const bool is_folder = entry.kind == EntryKind::kFolder;
     ++(is_folder ? folders_ : files_);
-    const std::string line = (is_last ? "└── " : "├── ") + shown(entry.name) + (is_folder ? "/\n" : "\n");
+    const std::string line = (is_last ? "└── " : "├── ") + shown(entry.name) + name_end(entry) + "\n";
     PIF_TRY(json_ ? print_json(entry, path) : print(margin + line));
     if (!is_folder || level >= options_.depth) return {};
     const Status drawn = draw_folder(path, margin + (is_last ? "    " : "│   "), level + 1);

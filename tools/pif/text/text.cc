@@ -85,10 +85,15 @@ std::string iso_second(std::int64_t wall_seconds) {
   return strftime_of(broken_down(wall_seconds, true), "%Y-%m-%dT%H:%M:%SZ");
 }
 
-std::string mode_text(bool folder, std::uint32_t mode) {
-  std::string text = folder ? "d" : "-";
+std::string mode_text(char kind, std::uint32_t mode) {
+  std::string text(1, kind);
   constexpr std::string_view kLetters = "rwxrwxrwx";
   for (std::size_t i = 0; i < kLetters.size(); ++i) text += (mode >> (8 - i) & 1u) != 0 ? kLetters[i] : '-';
+  constexpr std::string_view kSpecial = "sst";  // in the place of each x
+  for (std::size_t i = 0; i < kSpecial.size(); ++i) {
+    char& letter = text[3 * i + 3];
+    if ((mode >> (11 - i) & 1u) != 0) letter = letter == 'x' ? kSpecial[i] : static_cast<char>(kSpecial[i] - 'a' + 'A');
+  }
   return text;
 }
 

@@ -22,8 +22,8 @@ std::string human_date(std::int64_t wall_ns);
 // UTC with nanoseconds, "2026-11-20T11:32:05.123456789Z", for JSON.
 std::string iso_date(std::int64_t wall_ns);
 std::string iso_second(std::int64_t wall_seconds);
-// "-rw-r--r--".
-std::string mode_text(bool folder, std::uint32_t mode);
+// "-rw-r--r--"; the first letter is `kind`.
+std::string mode_text(char kind, std::uint32_t mode);
 // "fixed 65536", "variable", "lines", "delimited 0x00".
 std::string format_text(const Format& format);
 // A name as a terminal can show it, in one line: with a control character or the like in it, it becomes a shell's

@@ -54,6 +54,10 @@ class Getter {
     if (!entry) return fail(at(path, entry.error()));
     if (entry->kind == EntryKind::kFolder) return get_tree(path, *entry, local, into);
     PIF_TRY(destinations_.take(path, local));
+    if (entry->kind != EntryKind::kFile) {
+      PIF_TRY_VALUE(const LocalTree* const tree, tree_at(into.empty() ? folder_of(local) : into));
+      return get_other(*tree, path, local, *entry);
+    }
     GetJob job{path, local, std::move(*entry)};
     if (!into.empty()) {
       PIF_TRY_VALUE(job.tree, tree_at(into));
@@ -75,15 +79,16 @@ class Getter {
   Status get_tree(const std::string& path, const Entry& top, const std::string& local, const std::string& into) {
     if (!options_.recursive) return fail(Code::kIsDirectory, path + " is a folder; use -r to get all that is in it");
     if (!destinations_.take(path, local)) PIF_TRY(drain());  // what was got there before is added to
-    PIF_TRY_VALUE(const LocalTree* const tree,
-                  tree_at(!into.empty() ? into : local.substr(0, local.size() - base_name(local).size())));
+    PIF_TRY_VALUE(const LocalTree* const tree, tree_at(into.empty() ? folder_of(local) : into));
     PIF_TRY(make_local(*tree, local, top.mode));
     std::set<std::string> failed;
     const std::size_t above = path == "/" ? 0 : path.size();
     const auto visit = [&](const std::string& found, const Entry& below) -> Status {
       const std::string to = local + found.substr(above);
       const bool is_folder = below.kind == EntryKind::kFolder;
-      const Status got = is_folder ? make_local(*tree, to, below.mode) : add({found, to, below, tree});
+      const Status got = is_folder                        ? make_local(*tree, to, below.mode)
+                         : below.kind == EntryKind::kFile ? add({found, to, below, tree})
+                                                          : get_other(*tree, found, to, below);
       if (!got && ends_all(got.error())) return got;
       if (!got && is_folder) failed.insert(found);
       tally_.failures().add(got);
@@ -92,6 +97,15 @@ class Getter {
     return walk(client_, path, tally_.failures(), visit, {}, [&](const std::string& found) {
       return failed.contains(found.substr(0, found.rfind('/'))) || options_.tree.leaves_out(found.substr(above + 1));
     });
+  }
+  Status get_other(const LocalTree& tree, const std::string& path, const std::string& local, const Entry& entry) {
+    PIF_TRY(tree.make_other(local, entry, options_.no_clobber));
+    tally_.done(local, 0, [&] { return Json{{"path", path}, {"local", local}, {"kind", kind_word(entry.kind)}}; });
+    return {};
+  }
+  // As it was typed; empty: the working folder.
+  static std::string folder_of(const std::string& local) {
+    return local.substr(0, local.size() - base_name(local).size());
   }
   Result<const LocalTree*> tree_at(const std::string& root) {
     if (const auto found = trees_.find(root); found != trees_.end()) return &found->second;

@@ -82,6 +82,37 @@ Result<NewFile> LocalTree::new_file(const std::string& path, std::uint32_t mode)
   return NewFile::create_in(std::move(parent), path, mode);
 }
 
+namespace {
+
+int make_at(int folder, const std::string& name, const Entry& entry) {
+  const auto mode = static_cast<mode_t>(entry.mode & 0777);
+  switch (entry.kind) {
+    case EntryKind::kLink: return ::symlinkat(entry.target.c_str(), folder, name.c_str());
+    case EntryKind::kFifo: return ::mknodat(folder, name.c_str(), S_IFIFO | mode, 0);
+    case EntryKind::kSocket: return ::mknodat(folder, name.c_str(), S_IFSOCK | mode, 0);
+    case EntryKind::kCharacterDevice: return ::mknodat(folder, name.c_str(), S_IFCHR | mode, entry.device);
+    default: return ::mknodat(folder, name.c_str(), S_IFBLK | mode, entry.device);
+  }
+}
+
+}  // namespace
+
+// rename() replaces in one step, and never a folder by something else.
+Status LocalTree::make_other(const std::string& path, const Entry& entry, bool keep_existing) const {
+  PIF_ASSERT(entry.kind >= EntryKind::kLink, static_cast<int>(entry.kind));
+  PIF_TRY_VALUE(const UniqueFd parent, folder(above(path)));
+  const std::string name = base_name(path);
+  if (make_at(parent.get(), name, entry) == 0) return {};
+  if (errno == EEXIST && keep_existing) return fail(Code::kExists, path + " exists already");
+  if (errno != EEXIST) return fail_errno(errno, "cannot make " + path);
+  const std::string temporary = temporary_name();
+  if (make_at(parent.get(), temporary, entry) != 0) return fail_errno(errno, "cannot make " + path);
+  if (::renameat(parent.get(), temporary.c_str(), parent.get(), name.c_str()) == 0) return {};
+  const int error = errno;
+  ::unlinkat(parent.get(), temporary.c_str(), 0);
+  return fail_errno(error, "cannot replace " + path);
+}
+
 Result<UniqueFd> LocalTree::special_file(const std::string& path) const {
   PIF_TRY_VALUE(const UniqueFd parent, folder(above(path)));
   const std::string name = base_name(path);

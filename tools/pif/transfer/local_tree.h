@@ -8,6 +8,7 @@
 #include "command/io.h"
 #include "pif/base/handle.h"
 #include "pif/base/result.h"
+#include "pif/client/client.h"
 
 namespace pif::cli {
 
@@ -24,6 +25,9 @@ class LocalTree {
   // Of a folder that make_folder() has made: takes away from its mode what `mode` has not of its owner's bits.
   [[nodiscard]] Status close_folder(const std::string& path, std::uint32_t mode) const;
   [[nodiscard]] Result<NewFile> new_file(const std::string& path, std::uint32_t mode) const;
+  // What is neither a file nor a folder, in place of what is there and is no folder. kExists: keep_existing, and
+  // something is there.
+  [[nodiscard]] Status make_other(const std::string& path, const Entry& entry, bool keep_existing) const;
   // A device or a pipe, open for writing; nothing if `path` is anything else, or not there.
   [[nodiscard]] Result<UniqueFd> special_file(const std::string& path) const;
 

@@ -31,7 +31,7 @@ struct PutOptions {
   bool same_host_ok = false;
   bool recursive = false;
   bool no_clobber = false;
-  std::string links;  // empty: those to files are followed, those to folders left out
+  std::string links;  // follow, skip, store; empty: those to files are followed, those to folders left out
   TreeOptions tree;
 };
 
@@ -158,6 +158,7 @@ class Putter {
       tally_.left_out_link();
       return {};
     }
+    if (is_link && options_.links == "store") return put_link(local, target);
     if (is_link && ::stat(local.c_str(), &about) != 0)
       return fail(Code::kNotFound, local + " is a link that leads nowhere; it is left out");
     if (S_ISREG(about.st_mode)) return put_plain(local, target, about);
@@ -170,6 +171,24 @@ class Putter {
     if (std::find(above_.begin(), above_.end(), place) != above_.end())
       return fail(Code::kUnsupported, local + " is a link to a folder that it is in; it is left out");
     below.push_back({local, target, about.st_mode & kModeBits, place});
+    return {};
+  }
+
+  // One that is there already is no change; another one takes the place of what is there, unless that is a folder.
+  Status put_link(const std::string& local, const std::string& target) {
+    std::error_code error;
+    const std::string leads_to = std::filesystem::read_symlink(local, error).string();
+    if (error) return fail(Code::kIo, fmt::format("cannot read the link {}: {}", local, error.message()));
+    const auto make = [&] { return client_.create_other(target, {EntryKind::kLink, leads_to, 0, 0777, {}, {}}); };
+    Status made = make();
+    if (!made && made.error().code == Code::kExists && !options_.no_clobber) {
+      PIF_TRY_VALUE(const Entry existing, client_.stat(target));
+      const bool is_same = existing.kind == EntryKind::kLink && existing.target == leads_to;
+      if (!is_same && existing.kind != EntryKind::kFolder) PIF_TRY(client_.remove(target));
+      made = is_same ? Status() : make();
+    }
+    if (!made) return made;
+    tally_.done(local, 0, [&] { return Json{{"local", local}, {"path", target}, {"target", leads_to}}; });
     return {};
   }
 
@@ -328,9 +347,9 @@ void add_put_command(CLI::App& app, Program& program) {
   command->add_flag("--no-clobber", options->no_clobber, "Fail instead of replacing a file");
   command
       ->add_option("--links", options->links,
-                   "Links in a tree: follow them all, or skip them all (default: follow those to files)")
-      ->check(CLI::IsMember({"follow", "skip"}))
-      ->type_name("follow|skip");
+                   "Links in a tree: follow, skip or store all of them (default: follow those to files)")
+      ->check(CLI::IsMember({"follow", "skip", "store"}))
+      ->type_name("follow|skip|store");
   add_tree_options(command, options->tree);
   on_run(command, program, options, put);
 }

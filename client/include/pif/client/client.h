@@ -90,6 +90,9 @@ struct CreateOptions {
   std::uint32_t bevy = 0;             // one size for all; kNoBevies (pif/base/inheriting.h): no parity
   bool same_host_ok = false;          // companion bevies may be on one machine, though there are several
   std::uint32_t mode = 0644;
+  // Nothing: the session's. Another's is for root and the file system's owner (kPermission). A set-group-id folder gives
+  // its own group.
+  std::optional<std::uint32_t> owner, group;
   std::map<std::string, std::string> attributes;
   bool exclusive = false;                   // fail instead of replacing an existing file at commit
   std::optional<std::int64_t> modified_ns;  // its time of modification; nothing: that of its commit
@@ -137,7 +140,7 @@ struct Entry {
 
 // What changes of an entry's attributes; what is not set stays.
 struct AttributeChange {
-  std::optional<std::uint32_t> mode;  // permission bits
+  std::optional<std::uint32_t> mode;  // permission bits, with set-user-id, set-group-id and sticky: up to 07777
   std::optional<std::uint32_t> owner, group;
   std::optional<std::int64_t> modified_ns;  // stays, though what was written before is closed or committed later
   std::optional<Striping> striping;         // of a folder; an empty one: none any more
@@ -479,18 +482,33 @@ class Client {
   [[nodiscard]] Result<std::vector<Status>> create_empty_many(std::span<const std::string> paths,
                                                               const CreateOptions& options = {});
 
+  // Whose what is made becomes: CreateOptions::owner, group.
+  struct Owner {
+    std::optional<std::uint32_t> user, group;
+  };
   // Durable when it returns. parents: missing folders above are made, too, and a folder that is there is no error;
   // without it kExists. mode: permission bits of all that are made.
   // striping: of those that are made; default: that of the folder above.
   [[nodiscard]] Status make_folder(const std::string& path, bool parents = false, std::uint32_t mode = 0755,
-                                   const std::optional<Striping>& striping = {});
+                                   const std::optional<Striping>& striping = {}, const Owner& owner = {});
+  // What is neither a folder nor a file, in one transaction. It has no bytes: opening it is kInvalid, and no path leads
+  // through it, for nobody follows a link here. kExists; kTooLarge: a target over 4,095 bytes; kInvalid: a target, or a
+  // device's number, where none can be; kPermission: devices are for root and the file system's owner.
+  struct NewOther {
+    EntryKind kind = EntryKind::kLink;
+    std::string target;        // of a link
+    std::uint64_t device = 0;  // of a device: st_rdev
+    std::uint32_t mode = 0777;
+    std::optional<std::uint32_t> owner, group;  // as CreateOptions has them
+  };
+  [[nodiscard]] Status create_other(const std::string& path, const NewOther& what);
   struct NewFolder {
     std::string path;
     std::uint32_t mode = 0755;
   };
   // Many at once, none of them inside another; how each ended, in their order.
   [[nodiscard]] std::vector<Status> make_folder_many(std::span<const NewFolder> folders);
-  // Of a file or folder, all at once, durable. The mode and the time are its owner's to change, and the group, to one
+  // Of any entry, all at once, durable. The mode and the time are its owner's to change, and the group, to one
   // that he is in; the owner is root's and the file system's owner's to change.
   [[nodiscard]] Status change_attributes(const std::string& path, const AttributeChange& change);
   // The entry, whose name is the path's last; of a file that is open for writing file_length is a hint.
@@ -501,13 +519,13 @@ class Client {
   // ListPage::more says whether there are others. Names that come and go meanwhile may be missed.
   [[nodiscard]] Result<ListPage> list(const std::string& path, const std::string& after = {},
                                       std::uint32_t limit = 1000);
-  // A file, or an empty folder; recursive: with all that is in it, else kNotEmpty. Whoever has a file open keeps it.
+  // Anything but a folder, or an empty folder; recursive: with all that is in it, else kNotEmpty. Whoever has a file open keeps it.
   // Durable when it returns; a recursive one that failed has removed a part.
   [[nodiscard]] Status remove(const std::string& path, bool recursive = false);
   // Many at once, none of them recursively; how each ended, in their order. An error of the whole call: some may be
   // gone.
   [[nodiscard]] Result<std::vector<Status>> remove_many(std::span<const std::string> paths);
-  // In one step, durable; a file, or an empty folder, that has the name `to` is replaced. kExists: no_replace, and it
+  // In one step, durable; what is no folder, or an empty one, that has the name `to` is replaced. kExists: no_replace, and it
   // is taken; kInvalid: a folder into itself; kNotEmpty, kIsDirectory, kNotDirectory: what is there cannot be replaced.
   [[nodiscard]] Status rename(const std::string& from, const std::string& to, bool no_replace = false);
   // ---- forks (Nieuwejaar, Kotz 1997: Galley, section 2) ----
@@ -533,6 +551,11 @@ class Client {
   // What the server knows of itself and of its LFSs. wait_up: waits until so many LFSs are up, or most of the timeout
   // has passed: fewer are no error.
   [[nodiscard]] Result<SystemStatus> status(std::uint32_t wait_up = 0);
+
+  // Calls of this client and its files that wait for an answer ask this function, at once and then each 100 ms, whether
+  // they are to end. Where it says true they end with kCancelled, as after a timeout: what they had begun may be done.
+  // It runs on the calling thread, and calls nothing of the client. Empty: nothing is asked.
+  void on_wait(std::function<bool()> wants_to_stop);
 
   // The requests of this client and its files so far. What travels through passed descriptors is no request.
   std::vector<OperationStats> stats() const;

@@ -35,6 +35,9 @@ class Caller {
   // Waits until any call is done (those of calls() too), something unasked came, or the deadline. Errors: those of
   // Messenger::receive().
   Status pump(Time deadline);
+  // Waits ask whether they are to end, at once and then each kAskEvery: where it says true they end with kCancelled.
+  // Empty: they do not ask.
+  void on_wait(std::function<bool()> wants_to_stop) { wants_to_stop_ = std::move(wants_to_stop); }
   // Nobody waits for this call any more: its reply is dropped. An id that is not known changes nothing.
   void forget(CallId id);
 
@@ -46,10 +49,15 @@ class Caller {
   Calls& calls() { return calls_; }
 
  private:
+  static constexpr Duration kAskEvery = std::chrono::milliseconds(100);
+  [[nodiscard]] Status check_stop();
+
   Messenger& messenger_;
   Calls calls_;
   std::function<void(Delivery&)> unasked_;
   std::unordered_map<CallId, Result<Packet>> done_;
+  std::function<bool()> wants_to_stop_;
+  Time ask_at_{};
 };
 
 }  // namespace pif::net
