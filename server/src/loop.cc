@@ -357,12 +357,14 @@ void Loop::finish_turn() {
   if (auto stored = context_.sessions.store_answers(context_.wall); !stored)
     context_.rows.break_with(std::move(stored.error()));
   if (context_.rows.writing() && !context_.rows.is_broken()) {
-    Status stamped = context_.registry.store_all();
+    Status stamped = store_folder_times(context_);
+    if (stamped) stamped = context_.registry.store_all();
     if (stamped && context_.locks.has_ended()) stamped = context_.locks.erase_ended();
     if (stamped) stamped = context_.numbers.stamp();
     if (!stamped) context_.rows.break_with(std::move(stamped.error()));
   }
   const Status committed = context_.rows.commit();
+  context_.changed_folders.clear();
   context_.sessions.end_turn(!committed);
   std::optional<Error> failed;
   if (!committed) {

@@ -97,4 +97,50 @@ TEST_CASE("a session that ends with a file open for writing counts as having wri
   CHECK(attributes(client, "/written").modified() > before);
 }
 
+TEST_CASE("a folder's times move when names in it come, go or are replaced") {
+  World world;
+  Client client(world);
+  REQUIRE(client.mkdir("/a/b", true));
+  REQUIRE(client.mkdir("/c"));
+  std::map<std::string, std::int64_t> before;
+  const auto moved = [&] {
+    std::string all;
+    for (const std::string path : {"/", "/a", "/a/b", "/c"}) {
+      const std::int64_t now = attributes(client, path).modified();
+      if (std::exchange(before[path], now) != now) all += path + " ";
+      CHECK(attributes(client, path).changed() >= now);
+    }
+    world.live(1);
+    return all;
+  };
+  moved();
+  client.put("/a/f");
+  CHECK(moved() == "/a ");
+  client.put("/a/f");
+  CHECK(moved() == "/a ");
+  Envelope version;
+  version.mutable_create()->set_instead_of(client.stat("/a/f")->id());
+  const auto made = client.ask(version);
+  REQUIRE(made);
+  REQUIRE(client.ask(Client::commit_request(made->create_reply().file())));
+  REQUIRE(client.create("/a/b/pending"));
+  CHECK(moved().empty());
+  REQUIRE(client.rename("/a/f", "/a/b/f"));
+  CHECK(moved() == "/a /a/b ");
+  REQUIRE(client.mkdir("/a/d"));
+  CHECK(moved() == "/a ");
+  REQUIRE(client.rename("/a/d", "/d"));
+  CHECK(moved() == "/ /a ");
+  REQUIRE(client.remove("/d") == Code::kOk);
+  CHECK(moved() == "/ ");
+  REQUIRE(client.remove("/a/b/f") == Code::kOk);
+  CHECK(moved() == "/a/b ");
+  REQUIRE(set_modified(client, "/a", 5, world.clock.wall_ns()));
+  CHECK(attributes(client, "/a").modified() == 5);
+  moved();
+  REQUIRE(client.remove("/a", true) == Code::kOk);
+  CHECK(client.stat("/").has_value());
+  require_sound(world);
+}
+
 }  // namespace pif::server::testing

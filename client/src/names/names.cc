@@ -234,7 +234,8 @@ Status Client::make_folder(const std::string& path, bool parents, std::uint32_t 
 Status Client::create_other(const std::string& path, const NewOther& what) {
   return client::in_use(session_->user(), [&]() -> Status {
     PIF_TRY(sendable(path));
-    if (what.kind < EntryKind::kLink) return fail(Code::kInvalid, fmt::format("{}: a file or a folder is made otherwise", path));
+    if (what.kind < EntryKind::kLink)
+      return fail(Code::kInvalid, fmt::format("{}: a file or a folder is made otherwise", path));
     proto::Create create;
     create.set_path(path);
     create.set_mode(what.mode);

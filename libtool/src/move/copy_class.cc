@@ -29,7 +29,7 @@ Result<CreateOptions> like(Controller& controller, std::size_t input, const std:
   options.bevies.assign(file.layout().bevies().begin(), file.layout().bevies().end());
   if (options.bevies.empty()) options.bevy = kNoBevies;
   options.inherits_layout = false;
-  options.same_host_ok = true;  // as its source is
+  options.same_host_ok = true;       // as its source is
   options.mode = entry.mode & 0777;  // what is made gives nobody its owner's rights
   options.attributes = file.attributes();
   return options;

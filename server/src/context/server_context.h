@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -101,8 +102,9 @@ struct ServerContext {
   Description description;
   // Of this turn.
   Time now{};
-  std::int64_t wall = 0;   // seconds
-  std::size_t weight = 0;  // entries changed or shown; ends a turn that has become long
+  std::int64_t wall = 0;                    // seconds
+  std::size_t weight = 0;                   // entries changed or shown; ends a turn that has become long
+  std::set<std::uint64_t> changed_folders;  // names in them came, went or were replaced
 
   std::int64_t wall_ns() const { return clock.wall_ns(); }  // as fine as it gets: programs compare times of files
 };
@@ -182,6 +184,8 @@ std::string capability_for(const ServerContext& context, std::uint64_t file, std
 void released(ServerContext& context, const std::vector<std::uint64_t>& files);
 // The session has ended: what it had open is closed.
 void end_session(ServerContext& context, Session& session);
+// The times of `changed_folders` move, in this turn.
+[[nodiscard]] Status store_folder_times(ServerContext& context);
 // Files of `left_open` count as written to, in this turn: nobody will say whether they were.
 [[nodiscard]] Status note_left_open(ServerContext& context);
 // Up to `budget` entries of the job at the front; true when it is done.

@@ -167,7 +167,8 @@ Status Directory::check_may_change(const Place& at, const Requester& who) {
 
 Status Directory::check_may_take_away(const Place& at, const proto::StoredEntry& entry, const Requester& who) {
   if (may_take_away(who, at.folder->guard(), entry.attributes().owner())) return {};
-  return fail(Code::kPermission, fmt::format("uid {} owns neither {} nor its folder, which is sticky", who.uid, at.path));
+  return fail(Code::kPermission,
+              fmt::format("uid {} owns neither {} nor its folder, which is sticky", who.uid, at.path));
 }
 
 Result<Guard> Directory::guard_of_folder(std::uint64_t folder) {

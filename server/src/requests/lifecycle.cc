@@ -179,6 +179,7 @@ void describe_layout(const ServerContext& context, const proto::StoredEntry& ent
 Status create_now(ServerContext& context, const Call& call, const Place& at, const proto::StoredEntry& empty,
                   proto::CreateReply& reply) {
   PIF_ASSERT(!at.is_fork() && !empty.placed(), at.fork_node, empty.id());
+  context.changed_folders.insert(at.folder->id());
   PIF_TRY(put_committed(context, at.folder->id(), at.name, empty, true));
   *reply.mutable_entry() = info_of(empty, at.name);
   proto::StoredEntry created = empty;
@@ -207,7 +208,10 @@ Status create_at(ServerContext& context, Call& call, const Place& at, const prot
   ++context.weight;
   if ((ask.empty() || ask.now()) && existing) PIF_TRY(doom(context, at.folder->id(), at.name, *existing));
   if (ask.now()) return create_now(context, call, at, entry, reply);
-  if (ask.empty()) return put_committed(context, at.folder->id(), at.name, entry, true);
+  if (ask.empty()) {
+    context.changed_folders.insert(at.folder->id());
+    return put_committed(context, at.folder->id(), at.name, entry, true);
+  }
   describe_created(context, call, entry, reply);
   return put_pending(context, call, at.folder->id(), at.name, entry, 0);
 }
@@ -254,6 +258,7 @@ Status create_other(ServerContext& context, const Call& call, const Place& at, c
   *entry.mutable_other() = ask.other();
   reply.set_file(id);
   ++context.weight;
+  context.changed_folders.insert(at.folder->id());
   return put_committed(context, at.folder->id(), at.name, entry, true);
 }
 
@@ -373,10 +378,11 @@ Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
   PIF_TRY(check_file_length(made.format(), ask.file_length()));
   PIF_TRY(check_members(context, *row, ask.file_length()));
   if (made.placed()) PIF_TRY(check_placed(context, call, ask));
-  PIF_TRY_VALUE(const Target target,
-                row->instead_of() != 0 ? target_instead_of(context, row->instead_of(), ask) : target_of(context, call.who(), *row));
+  PIF_TRY_VALUE(const Target target, row->instead_of() != 0 ? target_instead_of(context, row->instead_of(), ask)
+                                                            : target_of(context, call.who(), *row));
   const proto::StoredEntry entry = committed_entry(context, *row, target, ask);
   ++context.weight;
+  if (row->instead_of() == 0) context.changed_folders.insert(target.parent);
   if (target.existing) PIF_TRY(doom(context, target.parent, target.name, *target.existing));
   PIF_TRY(put_committed(context, target.parent, target.name, entry, false));
   context.rows.on_commit([&context, id = ask.file(), layout = entry.layout()] {

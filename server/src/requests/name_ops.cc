@@ -7,6 +7,7 @@
 #include "pif/base/assert.h"
 #include "requests/layouts.h"
 #include "requests/new_entries.h"
+#include "requests/replacing.h"
 
 namespace pif::server {
 namespace {
@@ -47,6 +48,7 @@ Status make_missing(ServerContext& context, const Call& call, std::string_view p
   PIF_TRY(context.directory.place_to_change(path.substr(0, name_end(path, walked.end)), call.who()));
   const proto::Striping* const striping = striping_below(*walked.folder, call.request.make_folder());
   Folder::Step parent = walked.folder->chain.back();
+  context.changed_folders.insert(parent.id);
   for (std::size_t end = walked.end; end < path.size();) {
     const std::size_t next = name_end(path, end);
     PIF_ASSERT(path[end] == '/' && next > end + 1, end, next, path.size());
@@ -66,6 +68,7 @@ Status make_folder(ServerContext& context, Call& call, const proto::MakeFolder& 
   if (at.is_fork()) return fail(Code::kInvalid, fmt::format("{}: a file has forks, and no folders", path));
   PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
   if (existing) return fail(Code::kExists, fmt::format("{} exists already", path));
+  context.changed_folders.insert(at.folder->id());
   PIF_TRY(make_one(context, call, at.folder->chain.back(), at.name, striping_below(*at.folder, ask)));
   return {};
 }
@@ -142,6 +145,7 @@ Status rename(ServerContext& context, Call& call, const proto::Rename& ask) {
   moved->mutable_attributes()->set_changed(context.wall_ns());
   PIF_TRY(context.rows.erase_entry(from.folder->id(), from.name));
   context.weight += 2;
+  context.changed_folders.insert({from.folder->id(), to.folder->id()});
   context.rows.on_abort([&context] { context.directory.forget_folders(); });
   return put_moved(context, to, *moved);
 }
@@ -164,8 +168,7 @@ Status change_owner(const Call& call, const proto::SetAttributes& ask, proto::At
 
 Status change_striping(const ServerContext& context, const proto::SetAttributes& ask, proto::StoredEntry& entry) {
   if (entry.type() != proto::FOLDER)
-    return fail(Code::kNotDirectory,
-                fmt::format("{} is {}: only a folder has striping", ask.path(), kind_name(entry)));
+    return fail(Code::kNotDirectory, fmt::format("{} is {}: only a folder has striping", ask.path(), kind_name(entry)));
   PIF_TRY(check_new_striping(ask.striping(), context.registry, context.config.default_bevy));
   entry.clear_striping();
   if (!says_nothing(ask.striping())) *entry.mutable_striping() = ask.striping();
@@ -209,6 +212,25 @@ Status set_attributes(ServerContext& context, Call& call, const proto::SetAttrib
 }
 
 }  // namespace
+
+// Forks come and go in files, whose times are those of their bytes.
+Status store_folder_times(ServerContext& context) {
+  for (const std::uint64_t id : context.changed_folders) {
+    proto::StoredFile place;
+    place.set_parent(kRootParent);
+    place.set_name(std::string(kRootName));
+    if (id != kRootFolder) {
+      PIF_TRY_VALUE(const auto found, context.rows.folder(id));
+      if (!found) continue;  // it is a file, or went in this turn, too
+      place = *found;
+    }
+    PIF_TRY_VALUE(auto folder, context.rows.entry(place.parent(), place.name()));
+    if (!folder || folder->id() != id) continue;
+    note_change(context, context.wall_ns(), *folder->mutable_attributes());
+    PIF_TRY(context.rows.put_entry(place.parent(), place.name(), *folder));
+  }
+  return {};
+}
 
 void bind_names(Operations& operations) {
   operations.bind<make_folder>();

@@ -21,6 +21,7 @@ Wanted wanted_of(const Request& ask) {
 // Of what is made in a folder. A set-group-id folder gives its group, and folders the bit. kPermission: another's owner
 // or group is for root and the file system's owner.
 [[nodiscard]] Result<proto::Attributes> new_attributes(const ServerContext& context, const Requester& who,
-                                                       const Guard& folder, const Wanted& wanted, proto::EntryType type);
+                                                       const Guard& folder, const Wanted& wanted,
+                                                       proto::EntryType type);
 
 }  // namespace pif::server

@@ -18,6 +18,7 @@ bool is_in(std::string_view key, std::string_view prefix) { return key.substr(0,
 Status remove_file(ServerContext& context, std::uint64_t parent, std::string_view name,
                    const proto::StoredEntry& entry) {
   ++context.weight;
+  context.changed_folders.insert(parent);
   PIF_TRY(doom(context, parent, name, entry));
   return context.rows.erase_entry(parent, name);
 }
@@ -25,6 +26,7 @@ Status remove_file(ServerContext& context, std::uint64_t parent, std::string_vie
 // An empty folder.
 Status remove_folder(ServerContext& context, std::uint64_t parent, std::string_view name, std::uint64_t id) {
   ++context.weight;
+  context.changed_folders.insert(parent);
   context.directory.forget_folders();
   context.rows.on_abort([&context] { context.directory.forget_folders(); });
   PIF_TRY(context.rows.erase_entry(parent, name));

@@ -90,8 +90,8 @@ struct CreateOptions {
   std::uint32_t bevy = 0;             // one size for all; kNoBevies (pif/base/inheriting.h): no parity
   bool same_host_ok = false;          // companion bevies may be on one machine, though there are several
   std::uint32_t mode = 0644;
-  // Nothing: the session's. Another's is for root and the file system's owner (kPermission). A set-group-id folder gives
-  // its own group.
+  // Nothing: the session's. Another's is for root and the file system's owner (kPermission). A set-group-id folder
+  // gives its own group.
   std::optional<std::uint32_t> owner, group;
   std::map<std::string, std::string> attributes;
   bool exclusive = false;                   // fail instead of replacing an existing file at commit
@@ -486,14 +486,12 @@ class Client {
   struct Owner {
     std::optional<std::uint32_t> user, group;
   };
+
   // Durable when it returns. parents: missing folders above are made, too, and a folder that is there is no error;
   // without it kExists. mode: permission bits of all that are made.
   // striping: of those that are made; default: that of the folder above.
   [[nodiscard]] Status make_folder(const std::string& path, bool parents = false, std::uint32_t mode = 0755,
                                    const std::optional<Striping>& striping = {}, const Owner& owner = {});
-  // What is neither a folder nor a file, in one transaction. It has no bytes: opening it is kInvalid, and no path leads
-  // through it, for nobody follows a link here. kExists; kTooLarge: a target over 4,095 bytes; kInvalid: a target, or a
-  // device's number, where none can be; kPermission: devices are for root and the file system's owner.
   struct NewOther {
     EntryKind kind = EntryKind::kLink;
     std::string target;        // of a link
@@ -501,6 +499,9 @@ class Client {
     std::uint32_t mode = 0777;
     std::optional<std::uint32_t> owner, group;  // as CreateOptions has them
   };
+  // What is neither a folder nor a file, in one transaction. It has no bytes: opening it is kInvalid, and no path leads
+  // through it, for nobody follows a link here. kExists; kTooLarge: a target over 4,095 bytes; kInvalid: a target, or a
+  // device's number, where none can be; kPermission: devices are for root and the file system's owner.
   [[nodiscard]] Status create_other(const std::string& path, const NewOther& what);
   struct NewFolder {
     std::string path;
@@ -519,14 +520,15 @@ class Client {
   // ListPage::more says whether there are others. Names that come and go meanwhile may be missed.
   [[nodiscard]] Result<ListPage> list(const std::string& path, const std::string& after = {},
                                       std::uint32_t limit = 1000);
-  // Anything but a folder, or an empty folder; recursive: with all that is in it, else kNotEmpty. Whoever has a file open keeps it.
-  // Durable when it returns; a recursive one that failed has removed a part.
+  // Anything but a folder, or an empty folder; recursive: with all that is in it, else kNotEmpty. Whoever has a file
+  // open keeps it. Durable when it returns; a recursive one that failed has removed a part.
   [[nodiscard]] Status remove(const std::string& path, bool recursive = false);
   // Many at once, none of them recursively; how each ended, in their order. An error of the whole call: some may be
   // gone.
   [[nodiscard]] Result<std::vector<Status>> remove_many(std::span<const std::string> paths);
-  // In one step, durable; what is no folder, or an empty one, that has the name `to` is replaced. kExists: no_replace, and it
-  // is taken; kInvalid: a folder into itself; kNotEmpty, kIsDirectory, kNotDirectory: what is there cannot be replaced.
+  // In one step, durable; what is no folder, or an empty one, that has the name `to` is replaced. kExists: no_replace,
+  // and it is taken; kInvalid: a folder into itself; kNotEmpty, kIsDirectory, kNotDirectory: what is there cannot be
+  // replaced.
   [[nodiscard]] Status rename(const std::string& from, const std::string& to, bool no_replace = false);
   // ---- forks (Nieuwejaar, Kotz 1997: Galley, section 2) ----
   // A subfile is what a file has on one of its LFSs. Each may have *forks* beside its rows: named files of width 1 on
