@@ -124,13 +124,13 @@ def links_are_stored_and_made_again():
     FS.ok("put", "-r", "--links", "store", FS.local("kept"), "/kept")
     FS.ok("put", "-r", "--links", "store", FS.local("kept") + "/.", "/kept")  # again: no change
     check(FS.json("stat", "/kept/to-dir")["target"] == "dir", "a link")
-    os.mkdir(FS.local("back"))
-    FS.ok("get", "-r", "/kept", FS.local("back"))
-    check(os.readlink(FS.local("back/kept/to-dir")) == "dir", "a link again")
-    check(os.readlink(FS.local("back/kept/dangling")) == "no where", "the other one")
-    FS.ok("get", "-r", "/kept", FS.local("back"))  # over what is there
-    FS.ok("get", "/kept/dangling", FS.local("back/alone"))
-    check(os.readlink(FS.local("back/alone")) == "no where", "alone")
+    os.mkdir(FS.local("links-back"))
+    FS.ok("get", "-r", "/kept", FS.local("links-back"))
+    check(os.readlink(FS.local("links-back/kept/to-dir")) == "dir", "a link again")
+    check(os.readlink(FS.local("links-back/kept/dangling")) == "no where", "the other one")
+    FS.ok("get", "-r", "/kept", FS.local("links-back"))  # over what is there
+    FS.ok("get", "/kept/dangling", FS.local("links-back/alone"))
+    check(os.readlink(FS.local("links-back/alone")) == "no where", "alone")
     FS.ok("rm", "-r", "/kept")
 
 

@@ -36,7 +36,7 @@ TEST_CASE("commands and tools come first") {
   CHECK(words_of(candidates({"so"})) == Words{"sort"});
   CHECK(words_of(candidates({"help", "st"})) == Words{"stat", "status", "stripe"});
   CHECK(words_of(candidates({"node", "re"})) == Words{"replace"});
-  CHECK(words_of(candidates({"l"})) == Words{"locate", "ls"});  // ln is not offered
+  CHECK(words_of(candidates({"l"})) == Words{"ln", "locate", "ls"});  // ln is not offered
   CHECK(candidates({""}).words.size() > 30);
   CHECK(words_of(candidates({"--pif", "/d", "stat"})) == Words{"stat", "status"});
 }

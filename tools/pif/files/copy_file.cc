@@ -60,7 +60,7 @@ CreateOptions options_like(const File& source, const Entry& entry, bool no_clobb
   create.bevies.assign(bevies.begin(), bevies.end());
   if (bevies.empty()) create.bevy = kNoBevies;
   create.inherits_layout = false;
-  create.same_host_ok = true;  // as its source is
+  create.same_host_ok = true;       // as its source is
   create.mode = entry.mode & 0777;  // a copy gives nobody its owner's rights
   create.attributes = source.attributes();
   create.exclusive = no_clobber;

@@ -23,8 +23,9 @@ struct KindName {
 };
 
 // By EntryKind.
-constexpr KindName kKinds[] = {{"folder", 'd'}, {"file", '-'}, {"link", 'l'}, {"fifo", 'p'},
-                               {"socket", 's'}, {"character device", 'c'}, {"block device", 'b'}};
+constexpr KindName kKinds[] = {{"folder", 'd'},      {"file", '-'},   {"link", 'l'},
+                               {"fifo", 'p'},        {"socket", 's'}, {"character device", 'c'},
+                               {"block device", 'b'}};
 
 bool is_device(const Entry& entry) {
   return entry.kind == EntryKind::kCharacterDevice || entry.kind == EntryKind::kBlockDevice;

@@ -136,14 +136,14 @@ std::string join_numbers(const std::vector<std::uint32_t>& numbers) {
 
 std::string text_of(const Entry& entry, const std::string& path) {
   const bool folder = entry.kind == EntryKind::kFolder;
-  std::string out =
-      fmt::format("{}\n  kind      {}\n  id        {}\n", shown(path), kind_word(entry.kind), entry.id);
+  std::string out = fmt::format("{}\n  kind      {}\n  id        {}\n", shown(path), kind_word(entry.kind), entry.id);
   out += fmt::format("  mode      {} ({:04o})\n  owner     {}\n  group     {}\n  modified  {}\n",
-                     mode_text(kind_letter(entry.kind), entry.mode), entry.mode, user_name(entry.owner), group_name(entry.group),
-                     iso_date(entry.modified_ns));
+                     mode_text(kind_letter(entry.kind), entry.mode), entry.mode, user_name(entry.owner),
+                     group_name(entry.group), iso_date(entry.modified_ns));
   if (folder && !entry.striping.is_empty()) out += fmt::format("  striping  {}\n", striping_text(entry.striping));
   if (entry.kind == EntryKind::kLink) out += fmt::format("  target    {}\n", shown(entry.target));
-  if (entry.device != 0) out += fmt::format("  device    {}:{}\n", gnu_dev_major(entry.device), gnu_dev_minor(entry.device));
+  if (entry.device != 0)
+    out += fmt::format("  device    {}:{}\n", gnu_dev_major(entry.device), gnu_dev_minor(entry.device));
   if (entry.kind != EntryKind::kFile) return out;
   out += fmt::format("  bytes     {}\n  records   {}\n  format    {}\n", entry.file_length.bytes,
                      entry.file_length.records, format_text(entry.format));
