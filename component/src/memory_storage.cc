@@ -69,8 +69,10 @@ class Disk final : public MemoryDisk {
     const std::lock_guard guard(mutex);
     const auto inode = find_inode(root, path);
     if (!inode) return;
+    used_bytes -= (*inode)->total();
     change((*inode)->bytes);
     change((*inode)->durable_bytes);  // a crash does not heal it
+    used_bytes += (*inode)->total();
   }
   void set_fault(Fault next) override {
     const std::lock_guard guard(mutex);

@@ -154,6 +154,16 @@ TEST_CASE("storage: room that is reserved stays when the disk gets full") {
   CHECK(disk->used() == 4000);
 }
 
+TEST_CASE("storage: what is changed behind everybody's back takes the room that it takes") {
+  auto disk = MemoryDisk::make();
+  auto storage = make_memory_storage(disk);
+  must(must(storage->open("/a", OpenMode::kCreate))->write(0, pattern(1000, 1)));
+  disk->edit("/a", [](Bytes& bytes) { bytes.resize(3000); });
+  CHECK(disk->used() == 3000);
+  must(storage->remove("/a"));
+  CHECK(disk->used() == 0);
+}
+
 TEST_CASE("storage: what is punched out reads as zeros, and the size stays") {
   BOTH_STORAGES;
   Bytes bytes = pattern(20000, 1);
