@@ -161,6 +161,7 @@ Time Appending::next_deadline() const {
 void Appending::advance(Line& line) {
   Component& c = *line.component;
   PIF_ASSERT(!line.busy || c.stage() == Stage::kAppending || c.failure || c.is_removed(), c.file.value, c.stage());
+  refuse_late(line);
   if (line.busy) return;
   if (c.is_removed() || c.failure) {
     const Error why = c.is_removed() ? gone() : *c.failure;
@@ -173,16 +174,27 @@ void Appending::advance(Line& line) {
   write_ready(line);
 }
 
-void Appending::refuse_old(Line& line) {
-  const Time now = context_.now();
-  std::erase_if(line.waiting, [&](Waiting& waiting) {
-    const bool old = waiting.generation < line.component->state.generation();
-    if (!old && waiting.deadline > now) return false;
-    context_.replies.answer(waiting.token,
-                            Status(fail(Code::kRetry, old ? "the reserved range was cancelled: reserve again"
-                                                          : "the rows before these did not come in time")));
+void Appending::refuse(Line& line, const std::function<bool(const Waiting&)>& is_refused, const char* why) {
+  std::erase_if(line.waiting, [&](const Waiting& waiting) {
+    if (!is_refused(waiting)) return false;
+    context_.replies.answer(waiting.token, Status(fail(Code::kRetry, why)));
     return true;
   });
+}
+
+// Whatever the component is busy with: it may be restored, and that waits for others.
+void Appending::refuse_late(Line& line) {
+  const Time now = context_.now();
+  refuse(
+      line, [now](const Waiting& waiting) { return waiting.deadline <= now; },
+      "the rows before these did not come in time");
+}
+
+void Appending::refuse_old(Line& line) {
+  const std::uint64_t newest = line.component->state.generation();
+  refuse(
+      line, [newest](const Waiting& waiting) { return waiting.generation < newest; },
+      "the reserved range was cancelled: reserve again");
 }
 
 Result<component::Tail> Appending::base_tail(Component& c, const FileLength& base) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -71,6 +72,8 @@ class Appending {
   [[nodiscard]] Status check_body(const Component& component, const proto::AppendRows& asked,
                                   std::span<const std::byte> body);
   void advance(Line& line);
+  void refuse(Line& line, const std::function<bool(const Waiting&)>& is_refused, const char* why);
+  void refuse_late(Line& line);
   void refuse_old(Line& line);
   [[nodiscard]] bool begin_generation(Line& line);
   [[nodiscard]] Result<component::Tail> base_tail(Component& component, const FileLength& base);
