@@ -65,16 +65,18 @@ TEST_CASE("though two of a pair are away in turn, both have all again when they 
     require_right(run_overlaps_history(seed), "--overlaps --seed " + std::to_string(seed));
   // Who had no component, and took it for lost (8, 309); who looked for an answer without end (63, 155); pages that
   // were made of rows of two who were away (423, 911); who waited for one another's lengths (308, 517, 624); an LFS 0
-  // that was back and dropped rows at the word of an older sequencer (828); who waited for one another's rows (100760).
-  for (const std::uint64_t seed : {8, 63, 155, 308, 309, 423, 517, 624, 828, 911, 100760})
+  // that was back and dropped rows at the word of an older sequencer (828); who waited for one another's rows (100760,
+  // 50001145, 50002062); rows whose time was over while their component was restored (50001197).
+  for (const std::uint64_t seed : {8, 63, 155, 308, 309, 423, 517, 624, 828, 911, 100760, 50001145, 50001197, 50002062})
     require_right(run_overlaps_history(seed), "--overlaps --seed " + std::to_string(seed));
 }
 
 TEST_CASE("whatever a disk does to bytes, nobody is given them, and a scrub finds it and makes it good") {
   for (std::uint64_t seed = 1; seed <= kSmokeDamagesSeeds; ++seed)
     require_right(run_damages_history(seed), "--damages --seed " + std::to_string(seed));
-  // An entry of .psum that is of a cancelled range (100).
-  require_right(run_damages_history(100), "--damages --seed 100");
+  // An entry of .psum that is of a cancelled range (100); a simulated disk that had less than nothing (53000016).
+  for (const std::uint64_t seed : {100, 53000016})
+    require_right(run_damages_history(seed), "--damages --seed " + std::to_string(seed));
 }
 
 TEST_CASE("whatever strikes those who fill a file together, it is whole, of their bytes alone, or not there") {

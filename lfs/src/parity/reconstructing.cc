@@ -36,13 +36,15 @@ struct Reconstructing::Job {
   FileLength file_length;
   std::uint64_t epoch = 0;
   std::size_t bytes_max = 0;
+  bool or_hashes = false;
   unsigned tries = 0;
   std::optional<component::FrameIndex> scanned;
   std::shared_ptr<component::ParityFiles> files;
   std::unique_ptr<MemberRows> others;
   std::vector<component::Frame> frames;  // to be read; or
   Range pages;                           // to be taken
-  component::PackedRows rows;            // what becomes the answer
+  component::PackedRows rows;            // what becomes the answer; or
+  std::vector<std::uint64_t> hashes;     // of the wanted stretches of `pages`
   Status result;
 
   std::size_t size_with(std::uint64_t bytes) const {
@@ -126,6 +128,7 @@ Result<Reconstructing::JobPtr> Reconstructing::prepare(const Request& request) {
   job->file_length = file_length;
   job->epoch = request.capability.epoch;
   job->bytes_max = bytes_max;
+  job->or_hashes = asked.or_hashes();
   return job;
 }
 
@@ -242,11 +245,8 @@ std::optional<LfsIndex> Reconstructing::other_absent(const Job& job) const {
 }
 
 void Reconstructing::read_pages(const JobPtr& job) {
-  if (const auto other = other_absent(*job)) {
-    job->result =
-        fail(both_away(*job, {Code::kUnavailable, "it is lost or being rebuilt", name_of_node(*job, *other)}));
-    return answer(job);
-  }
+  if (const auto other = other_absent(*job))
+    return cannot_rebuild(job, {Code::kUnavailable, "it is lost or being rebuilt", name_of_node(*job, *other)});
   const std::uint64_t page_rows = job->keeper.shape.page_rows();
   const Range rows{job->pages.begin * page_rows, job->pages.end * page_rows};
   MemberOptions options;
@@ -259,7 +259,8 @@ void Reconstructing::read_pages(const JobPtr& job) {
   job->others = std::make_unique<MemberRows>(keeping_.peers, context_.world.storage, job->keeper, options);
   const auto fetched = [this, job](const Status& status) {
     if (status) return rebuild(job);
-    job->result = is_away(status.error()) ? fail(both_away(*job, status.error())) : status;
+    if (is_away(status.error())) return cannot_rebuild(job, status.error());
+    job->result = status;
     answer(job);
   };
   job->others->open(job->component->state.shape(), [job, rows, fetched](const Status& status) {
@@ -296,6 +297,26 @@ void Reconstructing::rebuild(const JobPtr& job) {
       [this, job] { answer(job); });
 }
 
+// why: of another member.
+void Reconstructing::cannot_rebuild(const JobPtr& job, Error why) {
+  if (job->or_hashes) return read_hashes(job);
+  job->result = fail(both_away(*job, why));
+  answer(job);
+}
+
+void Reconstructing::read_hashes(const JobPtr& job) {
+  keeping_.works.submit(
+      [job] {
+        for (auto page = job->pages.begin; page < job->pages.end; ++page) {
+          const auto read = component::read_page(job->keeper.shape, *job->files, page);
+          if (!read) job->result = fail(read.error());
+          if (!read) return;
+          job->hashes.push_back(read->vector[job->member].hash);
+        }
+      },
+      [this, job] { answer(job); });
+}
+
 std::string Reconstructing::name_of_node(const Job& job, LfsIndex lfs) const {
   const auto node = job.component->state.shape().layout().nodes(static_cast<int>(lfs));
   const proto::NodeInfo* const known = context_.peer_list.find(node);
@@ -317,6 +338,15 @@ void Reconstructing::answer(const JobPtr& job) {
     if (job->result.error().code == Code::kCorrupt) spdlog::error("{}", job->result.error().text);
     return context_.replies.answer(job->token, job->result);
   }
+  net::Packet reply;
+  if (!job->hashes.empty()) {
+    const std::uint64_t end = std::min(job->pages.end * job->keeper.shape.page_rows(), job->parity_rows.end);
+    PIF_ASSERT(end > job->parity_rows.begin && job->rows.lengths.empty(), end, job->parity_rows.begin);
+    auto& out = *reply.envelope.mutable_read_reply();
+    out.set_rows(end - job->parity_rows.begin);
+    out.mutable_stretch_hashes()->Add(job->hashes.begin(), job->hashes.end());
+    return context_.replies.answer(job->token, Result<net::Packet>(std::move(reply)));
+  }
   PIF_ASSERT(!job->rows.lengths.empty(), job->component->file.value);
   const std::size_t bytes = job->rows.bytes.size() + sizeof(std::uint32_t);
   if (job->rows.lengths.size() == 1 && bytes > job->bytes_max && job->bytes_max < kBulkBytes)
@@ -324,7 +354,6 @@ void Reconstructing::answer(const JobPtr& job) {
         job->token,
         fail(Code::kTooLarge, fmt::format("a record of {} bytes does not fit a packet of {} here: ask through ZeroMQ",
                                           bytes - 4, job->bytes_max)));
-  net::Packet reply;
   reply.envelope.mutable_read_reply()->set_rows(job->rows.lengths.size());
   reply.body = body_of(job->keeper.format(), job->rows);
   context_.replies.answer(job->token, Result<net::Packet>(std::move(reply)));

@@ -1,5 +1,6 @@
 // Rows of an LFS that is away, out of what this LFS keeps of their parity: frames, or pages and the other members'
-// rows. And descriptors for those who compute that themselves.
+// rows. And descriptors for those who compute that themselves. An LFS that has its rows, and only wants to know whether
+// they are right, is told what they hash to where they cannot be rebuilt: that needs no other member.
 #pragma once
 
 #include <memory>
@@ -31,6 +32,8 @@ class Reconstructing {
   std::optional<LfsIndex> other_absent(const Job& job) const;
   void read_pages(const JobPtr& job);
   void rebuild(const JobPtr& job);
+  void cannot_rebuild(const JobPtr& job, Error why);
+  void read_hashes(const JobPtr& job);
   void answer(const JobPtr& job);
   Error both_away(const Job& job, const Error& why) const;
   std::string name_of_node(const Job& job, LfsIndex lfs) const;

@@ -64,20 +64,30 @@ void RowCheck::ask(access::Requests& requests, const PiecePtr& piece) {
     asked.set_first(first);
     asked.set_count(count);
     *asked.mutable_file_length() = wire::proto_of(self->rows_.file_length);
+    asked.set_or_hashes(true);
     return packet;
   };
-  request.take = [piece, wanted](net::Packet& reply) -> Status {
-    piece->rows = reply.envelope.read_reply().rows();
+  request.take = [self = shared_from_this(), piece, first, wanted](net::Packet& reply) -> Status {
+    const proto::ReadReply& answer = reply.envelope.read_reply();
+    piece->rows = answer.rows();
     piece->body = std::move(reply.body);
-    if (piece->rows > 0 && piece->rows <= wanted) return {};
-    return fail(Code::kCorrupt, fmt::format("{} rows came, and {} were asked for", piece->rows, wanted));
+    piece->hashes.assign(answer.stretch_hashes().begin(), answer.stretch_hashes().end());
+    if (piece->rows == 0 || piece->rows > wanted)
+      return fail(Code::kCorrupt, fmt::format("{} rows came, and {} were asked for", piece->rows, wanted));
+    const Row last = first + (piece->rows - 1) * self->next_.size();
+    const std::uint64_t pages = self->page_of(last) - self->page_of(first) + 1;
+    if (piece->hashes.empty() || piece->hashes.size() == pages) return {};
+    return fail(Code::kCorrupt, fmt::format("{} hashes came of {} pages", piece->hashes.size(), pages));
   };
   requests.add(std::move(request));
 }
 
 void RowCheck::compare(const PiecePtr& piece) {
-  keeping_.works.submit([self = shared_from_this(), piece] { piece->first_other = self->compare_rows(*piece); },
-                        [self = shared_from_this(), piece] { self->compared(piece); });
+  keeping_.works.submit(
+      [self = shared_from_this(), piece] {
+        piece->first_other = piece->hashes.empty() ? self->compare_rows(*piece) : self->compare_hashes(*piece);
+      },
+      [self = shared_from_this(), piece] { self->compared(piece); });
 }
 
 Result<Row> RowCheck::compare_rows(const Piece& piece) const {
@@ -111,6 +121,39 @@ Result<Row> RowCheck::compare_rows(const Piece& piece) const {
     }
   }
   return rows_.range.end;
+}
+
+// By whole stretches. Which rows of one are others nobody can say: that waits for whoever is away.
+Result<Row> RowCheck::compare_hashes(const Piece& piece) const {
+  const Format& format = rows_.keeper.format();
+  const std::uint64_t page_rows = rows_.keeper.shape.page_rows();
+  const std::uint64_t step = next_.size();
+  const Row wanted = next_[piece.stream];
+  const component::Shape shape = component::Shape::of(rows_.keeper.shape.file, format, 1);
+  const auto source = component::make_row_source(shape, rows_.reader);
+  for (std::size_t i = 0; i < piece.hashes.size(); ++i) {
+    const Row first = (page_of(wanted) + i) * page_rows * step + wanted % step;
+    if (first + (page_rows - 1) * step >= rows_.reader.tail().rows) return fail(cannot_say(first));
+    component::PackedRows stretch, part;
+    while (stretch.lengths.size() < page_rows) {
+      const std::uint64_t done = stretch.lengths.size();
+      PIF_TRY(source->read(first + done * step, page_rows - done, step, part));
+      PIF_ASSERT(!part.lengths.empty() && part.lengths.size() <= page_rows - done, part.lengths.size(), done);
+      stretch.lengths.insert(stretch.lengths.end(), part.lengths.begin(), part.lengths.end());
+      stretch.bytes.insert(stretch.bytes.end(), part.bytes.begin(), part.bytes.end());
+    }
+    if (component::stretch_hash(format, stretch) != piece.hashes[i]) return fail(cannot_say(first));
+  }
+  return rows_.range.end;
+}
+
+Error RowCheck::cannot_say(Row first) const {
+  const RecordNumber record = rows_.keeper.layout.record_at({rows_.keeper.index, first});
+  return {Code::kUnavailable,
+          fmt::format("file {}: what is here of record {} and those in one page with it is not as in that page, of "
+                      "which another LFS is away, too",
+                      name_of(rows_.keeper.shape.file), record),
+          {}};
 }
 
 void RowCheck::compared(const PiecePtr& piece) {

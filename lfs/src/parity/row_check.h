@@ -1,6 +1,7 @@
 // Rows of a component that its LFS had made durable when it was lost, and that it does not know to be published: which
 // of them are as the keepers of their parity have them now. What was never published, others may have written anew
-// without this LFS. One thread; comparing is done away from it.
+// without this LFS. Where a keeper cannot rebuild them, since another LFS is away, they are compared by what its page
+// says that they hash to. One thread; comparing is done away from it.
 #pragma once
 
 #include <memory>
@@ -33,6 +34,7 @@ class RowCheck : public std::enable_shared_from_this<RowCheck> {
     std::size_t stream = 0;
     std::uint64_t rows = 0;
     net::Buffer body;
+    std::vector<std::uint64_t> hashes;  // instead of that: of the stretches that have the rows
     Result<Row> first_other = Row{0};
   };
   using PiecePtr = std::shared_ptr<Piece>;
@@ -40,7 +42,10 @@ class RowCheck : public std::enable_shared_from_this<RowCheck> {
   void step(std::size_t stream);
   void ask(access::Requests& requests, const PiecePtr& piece);
   void compare(const PiecePtr& piece);
-  [[nodiscard]] Result<Row> compare_rows(const Piece& piece) const;  // away from the loop
+  [[nodiscard]] Result<Row> compare_rows(const Piece& piece) const;  // away from the loop; so is the next one
+  [[nodiscard]] Result<Row> compare_hashes(const Piece& piece) const;
+  Error cannot_say(Row first) const;
+  std::uint64_t page_of(Row row) const { return row / next_.size() / rows_.keeper.shape.page_rows(); }
   void compared(const PiecePtr& piece);
   void end_if_idle();
 
