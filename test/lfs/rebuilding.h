@@ -108,7 +108,7 @@ class Rebuilding {
 };
 
 inline void with_lost(const Format& format, LfsIndex lost,
-               const std::function<void(Bevies&, Rebuilding&, sim::Actor&)>& body) {
+                      const std::function<void(Bevies&, Rebuilding&, sim::Actor&)>& body) {
   sim::World world(1);
   Bevies bevies(world, format, "sim:server");
   Rebuilding rebuilding(world, bevies, lost);
