@@ -252,10 +252,14 @@ bool Damages::forge(const Image& now, unsigned lfs, Damage& damage) {
   const auto shape = component::Shape::of(file, format, 1);
   const std::string stem = component::stem(cluster_.root(lfs), file);
   const auto found = now.files[lfs].find(stem + ".dat");
-  const std::uint64_t chunks = found == now.files[lfs].end() ? 0 : found->second.size() / shape.chunk_bytes;
+  const auto summed = now.files[lfs].find(stem + ".sum");
+  if (found == now.files[lfs].end() || summed == now.files[lfs].end()) return false;
+  // A file may have been made shorter, or be longer than its sums.
+  const std::uint64_t chunks =
+      std::min(found->second.size() / shape.chunk_bytes, summed->second.size() / shape.sum_bytes());
   if (chunks == 0) return false;
   const std::uint64_t chunk = dice_.below(chunks);
-  Bytes data = found->second, sums = now.files[lfs].at(stem + ".sum");
+  Bytes data = found->second, sums = summed->second;
   const auto forged = std::span(data).subspan(chunk * shape.chunk_bytes, shape.chunk_bytes);
   flip_bit(forged, dice_.below(forged.size()), static_cast<unsigned>(dice_.below(8)));
   const std::uint64_t sum = shape.data_sum(chunk, forged);
