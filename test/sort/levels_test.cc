@@ -60,7 +60,7 @@ struct Part {
 };
 
 struct Sample {
-  Sample(Random& random, const KeyMaker& of) : maker(of), order(of, layout), lines(some_lines(random, of.common())) {
+  Sample(Random& random, const KeyMaker& of) : maker(of), order(of, numbers), lines(some_lines(random, of.common())) {
     for (std::size_t n = 0; n < lines.size(); ++n) {
       Part& part = parts[layout.locate(n).lfs];
       part.bytes += lines[n];
@@ -77,7 +77,7 @@ struct Sample {
     const bool has_zeros = part.bytes.find('\0') != std::string::npos;
     LevelSort(order, part, has_zeros).sort(part.elements);
     RunView view;
-    view.lfs = lfs;
+    view.source = lfs;
     view.elements = part.elements;
     view.records = std::as_bytes(std::span(part.bytes)).data();
     view.ends = part.ends.data();
@@ -100,6 +100,7 @@ struct Sample {
   }
 
   parity::Layout layout = *parity::Layout::make(3);
+  RecordNumbers numbers{layout};
   const KeyMaker& maker;
   Order order;
   std::vector<std::string> lines;
@@ -129,7 +130,7 @@ TEST_CASE("runs of text that are merged by their codes are a stable sort, from a
     const bool unique = below(random, 2) == 0;
     const auto all = sample.sorted(false), wanted = sample.sorted(unique);
     const std::size_t begin = below(random, all.size() + 1), end = begin + below(random, all.size() - begin + 1);
-    ShareWalk walk(maker, sample.layout, sample.views, begin, end, unique);
+    ShareWalk walk(maker, sample.numbers, sample.views, begin, end, unique);
     std::vector<std::size_t> got;
     while (const auto pick = walk.next()) got.push_back(sample.order.number(sample.views[pick->run], pick->index));
     std::vector<std::size_t> expected;

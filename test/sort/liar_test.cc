@@ -39,7 +39,7 @@ struct Way {
 
 SortOptions options_of(const Way& way) {
   SortOptions options;
-  options.source = way.source;
+  options.sources = {way.source};
   options.target = "/out";
   options.memory = 1u << 30;
   options.merge = way.merge;

@@ -32,7 +32,7 @@ struct Sample {
       elements[lfs].push_back(element_of({memory[lfs].data() + memory[lfs].size() - 2, 2}, row));
     }
     RunView view;
-    view.lfs = lfs;
+    view.source = lfs;
     view.record_length = 2;
     views.push_back(view);
   }
@@ -44,7 +44,7 @@ struct Sample {
     return views;
   }
   RecordNumber number(Pick pick) const {
-    return layout.record_at({views[pick.run].lfs, row_of(views[pick.run].elements[pick.index])});
+    return layout.record_at({views[pick.run].source, row_of(views[pick.run].elements[pick.index])});
   }
 
   parity::Layout layout;
@@ -62,7 +62,8 @@ TEST_CASE("merging between any cuts gives those ranks of a stable sort") {
   const KeyMaker maker = *KeyMaker::make(options, Format::fixed(2));
   REQUIRE(rc::check("cuts and merges", [&] {
     Sample sample(*rc::gen::inRange<std::uint32_t>(1, 10));
-    Order order(maker, sample.layout);
+    const RecordNumbers numbers(sample.layout);
+    Order order(maker, numbers);
     const auto runs = sample.runs();
     const auto begin = *rc::gen::inRange<std::size_t>(0, sample.all.size() + 1);
     const auto end = *rc::gen::inRange<std::size_t>(begin, sample.all.size() + 1);
@@ -85,8 +86,8 @@ TEST_CASE("merging between any cuts gives those ranks of a stable sort") {
 
 TEST_CASE("no runs at all are merged at once") {
   const KeyMaker maker = *KeyMaker::make({}, Format::lines());
-  const parity::Layout layout = *parity::Layout::make(1);
-  Order order(maker, layout);
+  const RecordNumbers numbers(*parity::Layout::make(1));
+  Order order(maker, numbers);
   REQUIRE(cut_at({}, 0, order).empty());
   REQUIRE(Merger({}, {}, {}, order).is_done());
 }
@@ -110,8 +111,8 @@ TEST_CASE("a merge of runs on a disk reads their windows, and no more") {
   KeyOptions options;
   options.keys = {"0:4"};
   const KeyMaker maker = *KeyMaker::make(options, Format::fixed(kRecord));
-  const parity::Layout layout = *parity::Layout::make(1);
-  Order order(maker, layout);
+  const RecordNumbers numbers(*parity::Layout::make(1));
+  Order order(maker, numbers);
   const std::size_t begin = kRecords / 4;
   Merger merger({&run, 1}, {begin}, {kRecords}, order);
   for (std::size_t i = begin; i < kRecords; merger.advance(), ++i) {

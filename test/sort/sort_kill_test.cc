@@ -36,7 +36,7 @@ class Killed final : public sim::KilledTool {
   }
   bool control_tool(tool::Controller& controller) override {
     SortOptions wanted;
-    wanted.source = "/in";
+    wanted.sources = {"/in"};
     wanted.target = "/out";
     wanted.merge = merge_;
     wanted.token_batch = 16;

@@ -27,8 +27,8 @@ constexpr Duration kLate = std::chrono::milliseconds(50);  // of a letter: jobs 
 
 using Records = std::vector<std::string>;
 
-void put(Client& client, const CreateOptions& options, const Records& records) {
-  File file = must(client.create("/in", options));
+void put(Client& client, const CreateOptions& options, const Records& records, const std::string& path = "/in") {
+  File file = must(client.create(path, options));
   std::string all;
   std::vector<std::uint32_t> lengths;
   for (const std::string& record : records) {
@@ -77,7 +77,7 @@ struct Case {
     made.in_front = *rc::gen::weightedElement<std::string>({{3, ""}, {3, "2026-11-"}, {1, std::string(70, 'a')}});
     if (count < 900 && *rc::gen::inRange(0, 9) == 0) made.in_front = std::string(2790, 'a');
     for (std::size_t i = 0; i < count; ++i) made.records.push_back(made.any_record(letters));
-    made.wanted.source = "/in";
+    made.wanted.sources = {"/in"};
     made.wanted.target = "/out";
     made.wanted.memory = *rc::gen::element<std::uint64_t>(1u << 30, 1);  // in memory, and in scratch files
     made.wanted.keys.keys = made.any_keys();
@@ -124,12 +124,34 @@ struct Case {
   }
 };
 
+// The records in one file, or in up to three of any widths: some may be empty, and one may be named twice.
+void put_inputs(Client& client, Case& one) {
+  const auto files = *rc::gen::weightedElement<std::size_t>({{2, 1}, {1, 2}, {1, 3}});
+  one.wanted.sources.clear();
+  for (std::size_t i = 0, begin = 0; i < files; ++i) {
+    const std::size_t end = i + 1 < files ? *rc::gen::inRange(begin, one.records.size() + 1) : one.records.size();
+    CreateOptions options = one.options;
+    if (i > 0) options.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
+    if (i > 0) options.bevy = 0;
+    one.wanted.sources.push_back(fmt::format("/in{}", i));
+    put(client, options, {one.records.begin() + begin, one.records.begin() + end}, one.wanted.sources.back());
+    begin = end;
+  }
+  if (files == 2 && *rc::gen::inRange(0, 4) == 0) {
+    one.wanted.sources[1] = one.wanted.sources[0];
+    File first = must(client.open("/in0"));
+    one.records.resize(must(first.file_length()).records);
+    const Records again = one.records;
+    one.records.insert(one.records.end(), again.begin(), again.end());
+  }
+}
+
 // Any sorts in that world.
 void check_sorts(Fixture&& fixture) {
   fixture.run([&](Client& client) {
     REQUIRE(rc::check("sorts", [&] {
-      const Case one = Case::any();
-      put(client, one.options, one.records);
+      Case one = Case::any();
+      put_inputs(client, one);
       tool::ControllerOptions options = sim::sim_controller();
       options.apart = one.apart;
       tool::Controller controller(client, std::move(options));
@@ -157,7 +179,7 @@ TEST_CASE("a sort whose workers' messages are lost ends with an error and withou
       one.options.width = 5;
       for (std::size_t i = 0; i < 900; ++i) one.records.push_back(fmt::format("{:04}\n", i * 7919 % 900));
       put(client, one.options, one.records);
-      one.wanted.source = "/in";
+      one.wanted.sources = {"/in"};
       one.wanted.target = "/out";
       one.wanted.merge = static_cast<MergeKind>(seed / 2 % 3);
       one.wanted.token_batch = 16;
@@ -236,7 +258,7 @@ TEST_CASE("a record that has no key ends a check by workers with the words of a 
     options.width = 4;
     put(client, options, {"0001", "0002", "0003", "x", "0005", "0004"});
     SortOptions wanted;
-    wanted.source = "/in";
+    wanted.sources = {"/in"};
     wanted.check = true;
     wanted.keys.keys = {"0:4:u"};
     const auto error_by = [&](std::uint64_t check_by_workers) {
@@ -258,7 +280,7 @@ TEST_CASE("every merge gives the same bytes, for every width and block size") {
         one.options.width = width;
         for (std::size_t i = 0; i < count; ++i) one.records.push_back(fmt::format("{:04}", i * 7919 % 50));
         put(client, one.options, one.records);
-        one.wanted.source = "/in";
+        one.wanted.sources = {"/in"};
         one.wanted.target = "/out";
         for (const MergeKind merge : {MergeKind::kToken, MergeKind::kPipelined}) {
           for (const std::uint64_t batch : {0, 1, 3, 4096}) {
@@ -288,7 +310,7 @@ Case many_records(const Format& format, std::uint32_t width) {
     if (!format.is_fixed()) record += '\n';
     one.records.push_back(std::move(record));
   }
-  one.wanted.source = "/in";
+  one.wanted.sources = {"/in"};
   one.wanted.target = "/out";
   one.wanted.keys.keys = {format.is_fixed() ? "0:4" : "1.1,1.4"};
   return one;
@@ -337,7 +359,7 @@ TEST_CASE("every merge takes records that are much longer than most") {
       if (i % 100 == 0) one.records.push_back(std::string(1u << 20, '!') + one.records.back());
     }
     put(client, one.options, one.records);
-    one.wanted.source = "/in";
+    one.wanted.sources = {"/in"};
     one.wanted.target = "/out";
     for (const MergeKind merge : {MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined}) {
       for (const bool apart : {false, true}) {
@@ -362,7 +384,7 @@ TEST_CASE("a token carries keys that are longer than a message, also two at once
     const std::string zeros(kRecordLengthMax, '\0');  // twice as long as a key
     one.records = {zeros, "b", zeros, zeros.substr(1), "a", zeros};
     put(client, one.options, one.records);
-    one.wanted.source = "/in";
+    one.wanted.sources = {"/in"};
     one.wanted.target = "/out";
     one.wanted.memory = 1u << 30;
     for (const MergeKind merge : {MergeKind::kToken, MergeKind::kPipelined}) {
@@ -390,7 +412,7 @@ TEST_CASE("what cannot be sorted is refused, and nothing is made") {
       return done ? std::string() : done.error().to_string();
     };
     SortOptions wanted;
-    wanted.source = "/in";
+    wanted.sources = {"/in"};
     wanted.target = "/out";
     REQUIRE(error_of(wanted).find("the last record is shorter") != std::string::npos);
     REQUIRE(!client.stat("/out"));

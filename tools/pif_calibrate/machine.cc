@@ -247,8 +247,8 @@ Status Machine::measure_network() {
 
 // Seconds for each element.
 double Machine::time_merge(std::uint32_t runs, std::span<sort::Element> elements, const sort::KeyMaker& maker) {
-  const auto layout = parity::Layout::make(1);
-  sort::Order order(maker, *layout);
+  const sort::RecordNumbers numbers(*parity::Layout::make(1));
+  sort::Order order(maker, numbers);
   std::vector<sort::RunView> views;
   std::vector<std::size_t> end;
   const std::size_t each = elements.size() / runs;

@@ -1,4 +1,4 @@
-// pif-sort SRC DST: sorts the records of a file.
+// pif-sort SRC... DST: sorts the records of files.
 #include <map>
 #include <memory>
 
@@ -44,9 +44,14 @@ void add_letters(CLI::App& app, pif::sort::KeyOptions& keys) {
 
 void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& wanted) {
   app.set_help_flag("--help", "Print this help message and exit");  // -h is an order, as in sort(1)
-  app.add_option("SRC", wanted->source, "the file to sort")->required();
+  app.add_option("FILE", wanted->sources,
+                 "what is sorted together, all of one format; then DST, the sorted file, replaced when it is complete "
+                 "(it may be one of these)")
+      ->required()
+      ->type_name("SRC... DST");
   auto* const target =
-      app.add_option("DST", wanted->target, "the sorted file; replaced when it is complete (may be SRC)");
+      app.add_option("-o,--output", wanted->target, "this is DST, and all other files are sorted, as in sort(1)")
+          ->type_name("DST");
   app.add_option("-k,--key", wanted->keys.keys, "sort by this; may be given again")
       ->type_name("KEY")
       ->allow_extra_args(false);
@@ -83,8 +88,14 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
   pif::tool::add_output_options(app, *wanted);
   for (const char* const of_output : {"--merge", "--token-batch", "--width", "--nodes", "--bevy", "--no-clobber"})
     check->excludes(app.get_option(of_output));
-  app.final_callback([target, check] {
-    if (target->count() + check->count() != 1) throw CLI::ValidationError("DST", "is needed, or -c instead of it");
+  check->excludes(target);
+  app.final_callback([wanted, target] {
+    if (wanted->check && wanted->sources.size() > 1) throw CLI::ValidationError("-c", "looks at one file");
+    if (wanted->check || target->count() > 0) return;
+    if (wanted->sources.size() < 2)
+      throw CLI::ValidationError("DST", "is needed behind what is sorted, or -o DST, or -c instead of it");
+    wanted->target = std::move(wanted->sources.back());
+    wanted->sources.pop_back();
   });
 }
 
@@ -94,9 +105,11 @@ int main(int argc, char** argv) {
   const auto wanted = std::make_shared<pif::sort::SortOptions>();
   pif::tool::Tool tool;
   tool.name = "pif-sort";
-  tool.summary = "Sorts the records of a file, on all its LFSs at once; always stable.";
+  tool.summary = "Sorts the records of files, on all their LFSs at once; always stable.";
   tool.examples =
       "  pif-sort /lines /sorted                 lines of text, or whole records\n"
+      "  pif-sort /monday /tuesday /both         records of several files, in the order of these where keys are equal\n"
+      "  pif-sort -o /sorted /a /b               the same, as sort(1) has it\n"
       "  pif-sort -k 0:10 /records /sorted       by the first 10 bytes\n"
       "  pif-sort -k 8:4:u -k 0:8:fr ...       by a number, then by a float, largest first\n"
       "  pif-sort -t , -k 3,3n /csv /by-third    by the third field's value\n"

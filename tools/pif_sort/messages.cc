@@ -83,12 +83,11 @@ std::string pack(const Outcome& outcome) {
   return out.SerializeAsString();
 }
 
-Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const FileLength& input) {
+Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const FileLength& most) {
   PIF_TRY_VALUE(const auto from, tool::parse_message<message::Outcome>(bytes, rank));
-  const std::uint64_t bytes_max = input.bytes + 1;  // a line that lacked its end has it now
-  if (from.records() > input.records || from.bytes() > bytes_max)
-    return tool::sent_nonsense(rank, fmt::format("it put out {} records of {} bytes, where the input has {} of {}",
-                                                 from.records(), from.bytes(), input.records, input.bytes));
+  if (from.records() > most.records || from.bytes() > most.bytes)
+    return tool::sent_nonsense(rank, fmt::format("it put out {} records of {} bytes, where the inputs have {} of {}",
+                                                 from.records(), from.bytes(), most.records, most.bytes));
   if (from.acted_ns() < 0 || !is_time(from.sort_seconds()) || !is_time(from.merge_seconds()))
     return tool::sent_nonsense(rank, fmt::format("it took {} s and {} s", from.sort_seconds(), from.merge_seconds()));
   Outcome outcome;

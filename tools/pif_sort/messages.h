@@ -25,8 +25,8 @@ struct Outcome {
   double sort_seconds = 0, merge_seconds = 0;
 };
 std::string pack(const Outcome& outcome);
-// input: a worker puts out no more than that.
-Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const FileLength& input);
+// most: a worker puts out no more than that.
+Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const FileLength& most);
 
 // What a worker comes to that checks order (check_worker.h).
 std::string pack(const CheckOutcome& outcome);

@@ -13,36 +13,51 @@ namespace pif::sort {
 namespace {
 
 struct Task {
-  std::string source, target;
-  std::size_t input = 0;
-  FileLength file_length;
+  std::vector<std::string> sources;
+  std::string target;
+  FileLength file_length;    // of all inputs
   std::uint64_t memory = 0;  // 0: all of it is sorted in memory
   CreateOptions options;
 };
 
+// The records of an input: as those of the first one, and each whole.
+Status check_input(const Task& task, File& first, File& file, const FileLength& file_length) {
+  const Format& format = file.format();
+  const std::string& path = task.sources.back();
+  if (format != first.format())
+    return fail(Code::kInvalid, fmt::format("{} has other records than {}: what is sorted together is of one format "
+                                            "(pif stat)",
+                                            path, task.sources.front()));
+  const bool short_last = format.is_fixed() && file_length.bytes != file_length.records * format.record_length;
+  if (!short_last) return {};
+  return fail(Code::kInvalid,
+              fmt::format("{}: the last record is shorter than {} bytes: records of one length can be sorted "
+                          "only if all have it (pif put --record-length, or --lines)",
+                          path, format.record_length));
+}
+
+Status open_input(tool::Controller& controller, const SortOptions& wanted, const std::string& source, Task& task) {
+  PIF_TRY_VALUE(task.sources.emplace_back(), tool::pif_path(source));
+  PIF_TRY_VALUE(const std::size_t input, controller.open(task.sources.back()));
+  File& file = controller.input(input);
+  PIF_TRY(KeyMaker::make(wanted.keys, file.format()));
+  PIF_TRY_VALUE(const FileLength file_length, file.file_length());
+  task.file_length.records += file_length.records;
+  task.file_length.bytes += file_length.bytes;
+  return check_input(task, controller.input(0), file, file_length);
+}
+
 Result<Task> prepare(tool::Controller& controller, const SortOptions& wanted) {
   Task task;
-  PIF_TRY_VALUE(task.source, tool::pif_path(wanted.source));
-  PIF_TRY_VALUE(task.input, controller.open(task.source));
-  File& source = controller.input(task.input);
-  PIF_TRY_VALUE(task.file_length, source.file_length());
-  const Format& format = source.format();
-  PIF_TRY(KeyMaker::make(wanted.keys, format));
-  const bool short_last =
-      format.is_fixed() && task.file_length.bytes != task.file_length.records * format.record_length;
-  if (short_last) {
-    return fail(Code::kInvalid,
-                fmt::format("{}: the last record is shorter than {} bytes: records of one length can be sorted "
-                            "only if all have it (pif put --record-length, or --lines)",
-                            task.source, format.record_length));
-  }
+  for (const std::string& source : wanted.sources) PIF_TRY(open_input(controller, wanted, source, task));
   if (wanted.check) return task;
   PIF_TRY_VALUE(task.target, tool::pif_path(wanted.target));
   const std::uint64_t memory = wanted.memory != 0 ? wanted.memory : tool::spare_memory();
   const std::uint64_t times = wanted.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs
+  const Format& format = controller.input(0).format();
   PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, format));
   task.memory = times * run_bytes(format, maker, task.file_length) > memory ? memory : 0;
-  PIF_TRY_VALUE(task.options, tool::options_of_output(controller, task.input, task.source, wanted));
+  PIF_TRY_VALUE(task.options, tool::options_of_output(controller, 0, task.sources[0], wanted));
   return task;
 }
 
@@ -65,10 +80,10 @@ Result<std::optional<OrderCheck>> check_by_workers(tool::Controller& controller,
   if (!first.suspect) return order;
   // Looked at once more, to say what is wrong as if it had been met here.
   const Range around{*first.suspect - std::min<std::uint64_t>(*first.suspect, 1), *first.suspect + 1};
-  PIF_TRY_VALUE(OrderCheck found, check_order(controller.input(task.input), task.source, maker, wanted.unique, around));
+  PIF_TRY_VALUE(OrderCheck found, check_order(controller.input(0), task.sources[0], maker, wanted.unique, around));
   if (found.sorted)
     return fail(Code::kInternal,
-                fmt::format("{}: record {} is in order, but a worker could not check it{}{}", task.source,
+                fmt::format("{}: record {} is in order, but a worker could not check it{}{}", task.sources[0],
                             *first.suspect, first.error.empty() ? "" : ": ", first.error));
   found.records = *first.suspect + 1;
   found.bytes = order.bytes;
@@ -76,14 +91,14 @@ Result<std::optional<OrderCheck>> check_by_workers(tool::Controller& controller,
 }
 
 Result<OrderCheck> check_anywhere(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
-  File& file = controller.input(task.input);
+  File& file = controller.input(0);
   PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, file.format()));
   if (task.file_length.bytes >= wanted.check_by_workers && task.file_length.records > 0) {
     PIF_TRY_VALUE(const auto order, check_by_workers(controller, wanted, task, maker));
     if (order) return *order;
   }
   const tool::PhaseTimer timer(controller.report(), "check", controller.client().session().clock());
-  return check_order(file, task.source, maker, wanted.unique, {0, task.file_length.records});
+  return check_order(file, task.sources[0], maker, wanted.unique, {0, task.file_length.records});
 }
 
 Result<tool::ExitCode> check(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
@@ -101,7 +116,7 @@ Result<tool::ExitCode> check(tool::Controller& controller, const SortOptions& wa
 CostShape cost_shape(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
   return {task.file_length.records,
           task.file_length.bytes,
-          controller.input(task.input).layout().width(),
+          controller.input(0).layout().width(),
           wanted.threads,
           task.memory,
           wanted.token_batch};
@@ -121,9 +136,11 @@ Result<std::vector<Outcome>> run_job(tool::Controller& controller, const SortOpt
   job.value = pack(for_workers);
   job.threads = wanted.threads;
   PIF_TRY_VALUE(const auto results, controller.run(job));
+  // A line that lacked its end gets it.
+  const FileLength most{task.file_length.records, task.file_length.bytes + task.sources.size()};
   std::vector<Outcome> outcomes;
   for (std::uint32_t rank = 0; rank < results.size(); ++rank) {
-    PIF_TRY_VALUE(outcomes.emplace_back(), unpack_outcome(results[rank], rank, task.file_length));
+    PIF_TRY_VALUE(outcomes.emplace_back(), unpack_outcome(results[rank], rank, most));
   }
   return outcomes;
 }
@@ -188,7 +205,7 @@ Result<tool::ExitCode> control(tool::Controller& controller, const SortOptions& 
 Result<tool::Plan> explain(tool::Controller& controller, const SortOptions& wanted) {
   PIF_TRY_VALUE(const Task task, prepare(controller, wanted));
   tool::Plan plan;
-  plan.emplace_back("source", task.source);
+  plan.emplace_back("source", fmt::format("{}", fmt::join(task.sources, " ")));
   plan.emplace_back("target", task.target);
   plan.emplace_back("records", std::to_string(task.file_length.records));
   plan.emplace_back("bytes", std::to_string(task.file_length.bytes));

@@ -30,7 +30,8 @@ inline constexpr std::uint64_t kTokenBatch = 16384;  // records per block of a s
 
 // What the user asked for.
 struct SortOptions : tool::OutputOptions {
-  std::string source, target;
+  std::vector<std::string> sources;
+  std::string target;
   KeyOptions keys;
   bool unique = false;
   bool check = false;

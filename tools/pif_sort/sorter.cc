@@ -46,15 +46,15 @@ Result<RunsOfAll> gather(tool::Team& team, const Runs& own, std::vector<std::uin
 
 class Sorter {
  public:
-  Sorter(tool::Worker& worker, const SortOptions& options, const KeyMaker& maker, tool::Input& input,
-         tool::Output& output, tool::Team team)
+  Sorter(tool::Worker& worker, const SortOptions& options, const KeyMaker& maker, Inputs& inputs, tool::Output& output,
+         tool::Team team)
       : worker_(worker),
         options_(options),
         maker_(maker),
-        input_(input),
+        inputs_(inputs),
         output_(output),
         team_(std::move(team)),
-        order_(maker, input.layout()) {}
+        order_(maker, inputs.numbers()) {}
 
   [[nodiscard]] Status run();
 
@@ -74,7 +74,7 @@ class Sorter {
   tool::Worker& worker_;
   const SortOptions& options_;
   const KeyMaker& maker_;
-  tool::Input& input_;
+  Inputs& inputs_;
   tool::Output& output_;
   tool::Team team_;
   Order order_;
@@ -93,8 +93,8 @@ TokenOptions Sorter::token_options(const Lengths& lengths) const {
   token.share_memory = worker_.shares_machine();
   token.unique = options_.unique;
   token.key_bytes = lengths.longest();
-  const std::uint64_t record =
-      std::max<std::uint64_t>(input_.file_length().bytes / std::max<std::uint64_t>(input_.file_length().records, 1), 1);
+  const std::uint64_t record = std::max<std::uint64_t>(
+      inputs_.file_length().bytes / std::max<std::uint64_t>(inputs_.file_length().records, 1), 1);
   const std::uint64_t most = std::min<std::uint64_t>(kBlockBytes / record, KeyList::fit(lengths, kBodyBytesMax));
   token.block_records = std::clamp<std::uint64_t>(options_.token_batch, 1, std::max<std::uint64_t>(most, 1));
   return token;
@@ -103,36 +103,33 @@ TokenOptions Sorter::token_options(const Lengths& lengths) const {
 // Where all workers see the whole input in memory, sub-files need not have its records.
 Result<std::optional<InputRecords>> Sorter::share_input(const Runs& own, const RunsOfAll& all) {
   const auto key = maker_.fixed_length();
-  const bool is_worth_it = key && 2 * *key <= input_.format().record_length;
-  if (!all.by_row || !worker_.shares_machine() || !is_worth_it) return std::nullopt;
+  const bool is_worth_it = key && 2 * *key <= inputs_.format().record_length;
+  const tool::Input* const input = inputs_.only();
+  if (input == nullptr || !all.by_row || !worker_.shares_machine() || !is_worth_it) return std::nullopt;
   PIF_TRY_VALUE(auto areas, share(team_, own.records, false));
-  PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
-  InputRecords records(input_.layout(), input_.format().record_length);
-  for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs) {
-    const std::uint64_t rows = input_.layout().rows(lfs, input_.file_length().records);
-    if (areas[ranks[lfs]].bytes().size() < rows * input_.format().record_length)
-      return tool::sent_nonsense(ranks[lfs], "a component that is shorter than its rows");
-    const Area& area = areas[ranks[lfs]];
-    area.file.populate();
-    records.add(std::move(areas[ranks[lfs]]));
+  InputRecords records(input->layout(), inputs_.format().record_length);
+  const auto rows = inputs_.rows_by_rank();
+  for (const std::uint32_t rank : inputs_.ranks()) {
+    if (areas[rank].bytes().size() < rows[rank] * inputs_.format().record_length)
+      return tool::sent_nonsense(rank, "a component that is shorter than its rows");
+    areas[rank].file.populate();
+    records.add(std::move(areas[rank]));
   }
   return records;
 }
 
 Status Sorter::merge_by_token() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
-  PIF_TRY_VALUE(auto by_rank, records_by_rank(worker_, input_));
-  PIF_TRY_VALUE(const RunsOfAll all, gather(team_, own, std::move(by_rank)));
+  PIF_TRY_VALUE(const RunsOfAll all, gather(team_, own, inputs_.rows_by_rank()));
   PIF_TRY_VALUE(const auto input_records, share_input(own, all));
-  PIF_TRY_VALUE(auto ranks, worker_.ranks_on(input_));
   std::vector<std::uint64_t> records;
-  for (const std::uint32_t rank : ranks) records.push_back(all.records[rank]);
+  for (const std::uint32_t rank : inputs_.ranks()) records.push_back(all.records[rank]);
   std::vector<RunView> views;
-  if (input_.is_here()) views = views_of(own, input_.format(), maker_, input_.index());
+  if (inputs_.is_here()) views = views_of(own, inputs_.format(), maker_, inputs_.source());
   if (own_memory() > 0) share_memory(views, own_memory(), 1);
   TokenOptions token = token_options(all.lengths);
   if (input_records) token.input = &*input_records;
-  TokenSort sort(worker_, team_, token, maker_, output_, std::move(ranks), std::move(records));
+  TokenSort sort(worker_, team_, token, maker_, output_, inputs_.ranks(), std::move(records));
   PIF_TRY(sort.run(std::move(views), order_));
   outcome_.counts = sort.counts();
   put_out_ = sort.shipped();
@@ -146,7 +143,7 @@ double Sorter::take_seconds() {
 
 // The local phase.
 Result<Runs> Sorter::sort_runs() {
-  PIF_TRY_VALUE(Runs own, load_runs(worker_, input_, maker_, own_memory()));
+  PIF_TRY_VALUE(Runs own, load_runs(worker_, inputs_, maker_, own_memory()));
   outcome_.sort_seconds = take_seconds();
   return own;
 }
@@ -154,7 +151,7 @@ Result<Runs> Sorter::sort_runs() {
 // All workers see everybody's runs.
 Status Sorter::merge_near() {
   PIF_TRY_VALUE(Runs own, sort_runs());
-  NearSplit split(worker_, team_, input_, output_, maker_, options_.unique, own_memory());
+  NearSplit split(worker_, team_, inputs_, output_, maker_, options_.unique, own_memory());
   PIF_TRY(split.run(std::move(own)));
   put_out_ = split.put_out();
   return {};
@@ -164,8 +161,8 @@ Status Sorter::merge_near() {
 Status Sorter::merge_far() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
   std::vector<RunView> views;
-  if (input_.is_here()) views = views_of(own, input_.format(), maker_, input_.index());
-  FarSplit split(worker_, team_, input_, output_, maker_, options_.unique, own_memory());
+  if (inputs_.is_here()) views = views_of(own, inputs_.format(), maker_, inputs_.source());
+  FarSplit split(worker_, team_, inputs_, output_, maker_, options_.unique, own_memory());
   PIF_TRY(split.run(views));
   put_out_ = split.put_out();
   return {};
@@ -188,13 +185,16 @@ Status Sorter::run() {
 
 Status work(tool::Worker& worker) {
   PIF_TRY_VALUE(const SortOptions options, unpack_options(worker.value()));
-  PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
-  PIF_TRY_VALUE(KeyMaker maker, KeyMaker::make(options.keys, input->format()));
-  if (options.check) return check_share(worker, *input, maker, options.unique);
+  PIF_TRY_VALUE(Inputs inputs, Inputs::open(worker, 0));
+  PIF_TRY_VALUE(KeyMaker maker, KeyMaker::make(options.keys, inputs.format()));
+  if (options.check) {
+    PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
+    return check_share(worker, *input, maker, options.unique);
+  }
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
-  PIF_TRY(find_common(worker, team, *input, maker));
-  return Sorter(worker, options, maker, *input, *output, std::move(team)).run();
+  PIF_TRY(find_common(team, inputs, maker));
+  return Sorter(worker, options, maker, inputs, *output, std::move(team)).run();
 }
 
 }  // namespace pif::sort

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "pif/tool/message.h"
-#include "runs/run.h"
+#include "runs/order.h"
 #include "sort.pb.h"
 
 namespace pif::sort {
@@ -29,15 +29,15 @@ void cut_to_common(std::optional<std::string>& common, std::string_view text) {
 }
 
 // Nothing: there are no records.
-Result<std::optional<std::string>> common_here(const tool::Input& input, const KeyMaker& maker) {
+Result<std::optional<std::string>> common_here(const Inputs& inputs, const KeyMaker& maker) {
   std::optional<std::string> common;
-  const std::uint64_t rows = input.is_here() ? input.rows() : 0, count = std::min(rows, kSamples);
+  const std::uint64_t rows = inputs.rows(), count = std::min(rows, kSamples);
   std::vector<std::byte> record;
   for (std::uint64_t i = 0; i < count; ++i) {
     std::array<std::uint64_t, 2> ends{};
-    PIF_TRY(input.reader().read_ends(i * rows / count, 1, ends));
+    PIF_TRY(inputs.read_ends(i * rows / count, 1, ends));
     record.resize(std::min<std::uint64_t>(ends[1] - ends[0], kSampleBytes));
-    PIF_TRY(input.reader().read_bytes(ends[0], record));
+    PIF_TRY(inputs.read_bytes(ends[0], record));
     cut_to_common(common, without_last(maker.text_of(record)));
   }
   return common;
@@ -45,14 +45,14 @@ Result<std::optional<std::string>> common_here(const tool::Input& input, const K
 
 }  // namespace
 
-Status find_common(const tool::Worker& worker, tool::Team& team, const tool::Input& input, KeyMaker& maker) {
+Status find_common(tool::Team& team, const Inputs& inputs, KeyMaker& maker) {
   if (!maker.is_text() || maker.fixed_length()) return {};
-  PIF_TRY_VALUE(const auto own, common_here(input, maker));
+  PIF_TRY_VALUE(const auto own, common_here(inputs, maker));
   message::Common told;
   told.set_has_records(own.has_value());
   told.set_text(own.value_or(std::string()));
   PIF_TRY_VALUE(const auto all, team.all_gather(told.SerializeAsString()));
-  PIF_TRY_VALUE(const auto records, records_by_rank(worker, input));
+  const auto records = inputs.rows_by_rank();
   std::optional<std::string> common;
   for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
     PIF_TRY_VALUE(const auto each, tool::parse_message<message::Common>(all[rank], rank));

@@ -4,13 +4,12 @@
 
 #include "keys/keys.h"
 #include "pif/tool/team.h"
-#include "pif/tool/worker.h"
+#include "runs/inputs.h"
 
 namespace pif::sort {
 
-// Looks at some records of the input, and tells the maker what all of these begin with (KeyMaker::set_common), for keys
-// that are text of variable length. Called by all workers. Errors: of the team; of reading.
-[[nodiscard]] Status find_common(const tool::Worker& worker, tool::Team& team, const tool::Input& input,
-                                 KeyMaker& maker);
+// Looks at some records of the inputs, and tells the maker what all of these begin with (KeyMaker::set_common), for
+// keys that are text of variable length. Called by all workers. Errors: of the team; of reading.
+[[nodiscard]] Status find_common(tool::Team& team, const Inputs& inputs, KeyMaker& maker);
 
 }  // namespace pif::sort

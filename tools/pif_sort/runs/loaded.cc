@@ -36,17 +36,17 @@ void Traits::add(const Traits& others) {
   is_ended = is_ended && others.is_ended;
 }
 
-Loaded::Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements,
+Loaded::Loaded(const Inputs& inputs, const KeyMaker& maker, Range rows, std::span<Element> elements,
                const tool::Scratch* in_place)
-    : input_(input),
+    : inputs_(inputs),
       maker_(maker),
-      order_(maker, input.layout()),
+      order_(maker, inputs.numbers()),
       rows_(rows),
       elements_(elements),
       in_place_(in_place) {
-  if (in_place != nullptr) base_ = in_place->bytes().data() + rows.begin * input.format().record_length;
+  if (in_place != nullptr) base_ = in_place->bytes().data() + rows.begin * inputs.format().record_length;
   if (maker.fixed_length())
-    traits_.lengths.add(std::max(input.format().record_length + kNumberBytes, maker.full_key_bytes({})),
+    traits_.lengths.add(std::max(inputs.format().record_length + kNumberBytes, maker.full_key_bytes({})),
                         elements.size());
 }
 
@@ -62,7 +62,7 @@ void Loaded::add_text(std::uint32_t row) {
 Status Loaded::add(Row row) {
   const auto number = static_cast<std::uint32_t>(row);
   const Bytes bytes = record(number);
-  if (!input_.format().is_fixed()) traits_.is_ended = traits_.is_ended && is_ended(bytes, input_.format());
+  if (!inputs_.format().is_fixed()) traits_.is_ended = traits_.is_ended && is_ended(bytes, inputs_.format());
   if (maker_.is_text()) {
     add_text(number);
     return {};
@@ -82,17 +82,16 @@ void Loaded::make_room(std::uint64_t bytes) {
 }
 
 Status Loaded::read_fixed(const Advance& advance) {
-  const std::uint64_t length = input_.format().record_length;
-  const std::uint64_t chunk = component::chunk_bytes_for(input_.format());
+  const std::uint64_t length = inputs_.format().record_length;
+  const std::uint64_t chunk = component::chunk_bytes_for(inputs_.format());
   const std::uint64_t step = std::max<std::uint64_t>(1, kReadBytes / chunk) * (chunk / length);
   make_room(rows_.size() * length);
   for (Row first = rows_.begin; first < rows_.end; first += step) {
     const std::uint64_t count = std::min(step, rows_.end - first);
     if (in_place_ != nullptr) {
-      PIF_TRY(input_.check(first * length, count * length, *in_place_));
+      PIF_TRY(inputs_.check(first * length, count * length, *in_place_));
     } else {
-      PIF_TRY(
-          input_.reader().read_rows(first, count, {records_->bytes().data() + (first - rows_.begin) * length, length}));
+      PIF_TRY(inputs_.read_rows(first, count, {records_->bytes().data() + (first - rows_.begin) * length, length}));
     }
     for (Row row = first; row < first + count; ++row) PIF_TRY(add(row));
     advance(count * length);
@@ -102,7 +101,7 @@ Status Loaded::read_fixed(const Advance& advance) {
 
 Status Loaded::read_variable(const Advance& advance) {
   ends_.resize(rows_.size() + 1);
-  PIF_TRY(input_.reader().read_ends(rows_.begin, rows_.size(), ends_));
+  PIF_TRY(inputs_.read_ends(rows_.begin, rows_.size(), ends_));
   make_room(ends_.back() - ends_[0]);
   if (in_place_ != nullptr) base_ += ends_[0];
   for (std::uint64_t first = 0; first < rows_.size();) {
@@ -110,9 +109,9 @@ Status Loaded::read_variable(const Advance& advance) {
     while (end < rows_.size() && ends_[end + 1] - ends_[first] <= kReadBytes) ++end;
     const std::uint64_t bytes = ends_[end] - ends_[first];
     if (in_place_ != nullptr) {
-      PIF_TRY(input_.check(ends_[first], bytes, *in_place_));
+      PIF_TRY(inputs_.check(ends_[first], bytes, *in_place_));
     } else if (bytes > 0) {
-      PIF_TRY(input_.reader().read_bytes(ends_[first], records_->bytes().subspan(ends_[first] - ends_[0], bytes)));
+      PIF_TRY(inputs_.read_bytes(ends_[first], records_->bytes().subspan(ends_[first] - ends_[0], bytes)));
     }
     for (std::uint64_t i = first; i < end; ++i) PIF_TRY(add(rows_.begin + i));
     advance(bytes);
@@ -122,7 +121,7 @@ Status Loaded::read_variable(const Advance& advance) {
 }
 
 Status Loaded::read(const Advance& advance) {
-  PIF_TRY(input_.format().is_fixed() ? read_fixed(advance) : read_variable(advance));
+  PIF_TRY(inputs_.format().is_fixed() ? read_fixed(advance) : read_variable(advance));
   PIF_ASSERT(made_ == elements_.size(), made_, elements_.size());
   return {};
 }
@@ -218,31 +217,31 @@ void Loaded::put_again(Range group, std::byte* records, std::uint64_t* ends) {
   }
 }
 
-LoadedParts::LoadedParts(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Range rows,
+LoadedParts::LoadedParts(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, Range rows,
                          std::span<Element> elements, const tool::Scratch* in_place)
-    : worker_(worker), input_(input) {
-  const Format& format = input.format();
+    : worker_(worker), inputs_(inputs) {
+  const Format& format = inputs.format();
   const std::uint64_t unit =
       format.is_fixed() ? std::max<std::uint64_t>(component::chunk_bytes_for(format) / format.record_length, 1) : 1;
   const tool::Parts parts(rows, {.most = worker.threads(), .least = kPartRows, .unit = unit});  // whole chunks
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto its = elements.subspan(parts[i].begin - rows.begin, parts[i].size());
-    parts_.push_back(std::make_unique<Loaded>(input, maker, parts[i], its, in_place));
+    parts_.push_back(std::make_unique<Loaded>(inputs, maker, parts[i], its, in_place));
   }
 }
 
 Status LoadedParts::load(Ties ties) {
-  const std::uint64_t before = input_.bytes_read();
+  const std::uint64_t before = inputs_.bytes_read();
   std::atomic<std::uint64_t> read = 0;
   const Status loaded = worker_.run_tasks(parts_.size(), [&](std::size_t i) -> Status {
     PIF_TRY(parts_[i]->read([&](std::uint64_t bytes) {
       read += bytes;
-      if (i == 0) worker_.progress(before + read, 2 * input_.bytes());  // that part is on the worker's own thread
+      if (i == 0) worker_.progress(before + read, 2 * inputs_.bytes());  // that part is on the worker's own thread
     }));
     parts_[i]->sort(ties);
     return {};
   });
-  input_.count_read(read);
+  inputs_.count_read(read);
   return loaded;
 }
 

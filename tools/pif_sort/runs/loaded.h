@@ -10,6 +10,7 @@
 #include "keys/lengths.h"
 #include "pif/tool/scratch.h"
 #include "pif/tool/worker.h"
+#include "runs/inputs.h"
 #include "runs/order.h"
 
 namespace pif::sort {
@@ -48,7 +49,7 @@ class Loaded {
   using Advance = std::function<void(std::uint64_t bytes)>;  // so many more are read
 
   // elements: one for each row with data. in_place: the component, mapped, where all of its rows stay.
-  Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements,
+  Loaded(const Inputs& inputs, const KeyMaker& maker, Range rows, std::span<Element> elements,
          const tool::Scratch* in_place);
 
   [[nodiscard]] Status read(const Advance& advance);
@@ -61,14 +62,14 @@ class Loaded {
   [[nodiscard]] Status put_in_order(Room& room, std::uint64_t* ends) const;
 
   std::uint64_t bytes() const {
-    return ends_.empty() ? rows_.size() * input_.format().record_length : ends_.back() - ends_[0];
+    return ends_.empty() ? rows_.size() * inputs_.format().record_length : ends_.back() - ends_[0];
   }
   const Traits& traits() const { return traits_; }
   std::span<const Element> elements() const { return elements_; }
   std::span<const std::uint64_t> ends() const { return ends_; }
 
   Bytes record(std::uint32_t row) const {
-    const std::uint64_t at = row - rows_.begin, length = input_.format().record_length;
+    const std::uint64_t at = row - rows_.begin, length = inputs_.format().record_length;
     if (ends_.empty()) return {base_ + at * length, length};
     return {base_ + (ends_[at] - ends_[0]), ends_[at + 1] - ends_[at]};
   }
@@ -89,7 +90,7 @@ class Loaded {
   void sort_by_keys(std::span<Element> group);
   void sort_behind_chunk();
 
-  tool::Input& input_;
+  const Inputs& inputs_;
   const KeyMaker& maker_;
   Order order_;
   Range rows_;
@@ -127,7 +128,7 @@ Status Loaded::put_in_order(Room& room, std::uint64_t* ends) const {
 class LoadedParts {
  public:
   // As Loaded.
-  LoadedParts(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements,
+  LoadedParts(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, Range rows, std::span<Element> elements,
               const tool::Scratch* in_place = nullptr);
 
   [[nodiscard]] Status load(Ties ties);  // and sort
@@ -146,7 +147,7 @@ class LoadedParts {
 
  private:
   tool::Worker& worker_;
-  tool::Input& input_;
+  Inputs& inputs_;
   std::vector<std::unique_ptr<Loaded>> parts_;
 };
 

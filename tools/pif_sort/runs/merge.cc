@@ -155,11 +155,11 @@ void Merger::advance() {
   }
 }
 
-ShareWalk::ShareWalk(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs,
+ShareWalk::ShareWalk(const KeyMaker& maker, const RecordNumbers& numbers, std::span<const RunView> runs,
                      std::uint64_t begin, std::uint64_t end, bool unique)
     : runs_(runs),
       unique_(unique),
-      order_(maker, layout),
+      order_(maker, numbers),
       cut_(cut_at(runs, begin, order_)),
       last_(unique ? last_before_cut() : std::nullopt),
       merge_(runs, std::move(cut_), cut_at(runs, end, order_), order_) {}

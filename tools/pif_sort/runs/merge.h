@@ -63,7 +63,7 @@ class Merger {
 class ShareWalk {
  public:
   // All outlive it.
-  ShareWalk(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs, std::uint64_t begin,
+  ShareWalk(const KeyMaker& maker, const RecordNumbers& numbers, std::span<const RunView> runs, std::uint64_t begin,
             std::uint64_t end, bool unique);
   ShareWalk(const ShareWalk&) = delete;
   ShareWalk& operator=(const ShareWalk&) = delete;

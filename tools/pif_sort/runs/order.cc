@@ -37,11 +37,11 @@ void RunView::read_ahead(std::size_t begin, std::size_t end) const {
   tool::read_ahead({records + ends[begin], ends[end] - ends[begin]});
 }
 
-Order::Order(const KeyMaker& maker, const parity::Layout& layout)
-    : maker_(&maker), layout_(&layout), chunk_is_all_(sort::chunk_is_all(maker)) {}
+Order::Order(const KeyMaker& maker, const RecordNumbers& numbers)
+    : maker_(&maker), numbers_(&numbers), chunk_is_all_(sort::chunk_is_all(maker)) {}
 
 RecordNumber Order::number(const RunView& run, std::size_t i) const {
-  return layout_->record_at({run.lfs, row_of(run.elements[i])});
+  return numbers_->number(run.source, row_of(run.elements[i]));
 }
 
 int Order::compare_keys(Bytes a, Bytes b) {

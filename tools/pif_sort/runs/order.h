@@ -4,7 +4,7 @@
 #include <string>
 
 #include "keys/keys.h"
-#include "pif/parity/layout.h"
+#include "runs/numbers.h"
 #include "runs/run_view.h"
 
 namespace pif::sort {
@@ -19,7 +19,7 @@ bool wants_levels(const KeyMaker& maker);
 class Order {
  public:
   // Both outlive it.
-  Order(const KeyMaker& maker, const parity::Layout& layout);
+  Order(const KeyMaker& maker, const RecordNumbers& numbers);
 
   // Whether the first chunk is all that a key has.
   bool chunk_is_all() const { return chunk_is_all_; }
@@ -32,13 +32,11 @@ class Order {
   int compare_behind_chunk(const RunView& a, std::size_t i, const RunView& b, std::size_t j);
   bool less(const RunView& a, std::size_t i, const RunView& b, std::size_t j);
 
-  // Whether record i of run a has the lower number in the input.
+  // Whether record i of run a has the lower number in the inputs.
   bool is_lower(const RunView& a, std::size_t i, const RunView& b, std::size_t j) const {
-    const std::uint32_t x = row_of(a.elements[i]), y = row_of(b.elements[j]);
-    if (layout_->is_even() || a.lfs == b.lfs) return x != y ? x < y : a.lfs < b.lfs;
-    return number(a, i) < number(b, j);
+    return numbers_->is_lower(a.source, row_of(a.elements[i]), b.source, row_of(b.elements[j]));
   }
-  // Of record i of the run, in the input.
+  // Of record i of the run, in the inputs.
   RecordNumber number(const RunView& run, std::size_t i) const;
   // Its element with the first chunk of all.
   Element first_chunk(const RunView& run, std::size_t i);
@@ -68,7 +66,7 @@ class Order {
 
  private:
   const KeyMaker* maker_;
-  const parity::Layout* layout_;
+  const RecordNumbers* numbers_;
   bool chunk_is_all_;
   std::string first_, second_;
 };

@@ -10,7 +10,6 @@
 namespace pif::sort {
 namespace {
 
-constexpr std::uint64_t kRowsMax = UINT32_MAX;  // an element has 32 bits for its row
 constexpr std::uint64_t kEndsAtOnce = 4096;
 constexpr std::uint64_t kOwnBytes = 12u << 20;    // of a worker, whatever it sorts
 constexpr std::size_t kFileRoomBytes = 4u << 20;  // gathered before they are written, by all threads together
@@ -71,26 +70,27 @@ class FileRoom {
 namespace {
 
 // Fixed records: only what orders them takes memory.
-Status load_in_place(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Runs& runs) {
+Status load_in_place(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, Runs& runs) {
   runs.by_row = true;
-  PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(input.rows() * sizeof(Element)));
+  PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(inputs.rows() * sizeof(Element)));
   const auto elements = as_array<Element>(runs.elements.memory.bytes());
-  LoadedParts loaded(worker, input, maker, {0, input.rows()}, elements, &runs.records.file);
+  LoadedParts loaded(worker, inputs, maker, {0, inputs.rows()}, elements, &runs.records.file);
   PIF_TRY(loaded.load(Ties::kNow));
   loaded.describe(runs.counts, runs.traits);
   return {};
 }
 
-Status load_in_memory(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, const tool::Scratch* mapped,
+Status load_in_memory(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, const tool::Scratch* mapped,
                       Runs& runs) {
-  const std::uint64_t count = input.rows();
+  const std::uint64_t count = inputs.rows();
   PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(count * sizeof(Element)));
-  LoadedParts loaded(worker, input, maker, {0, input.rows()}, as_array<Element>(runs.elements.memory.bytes()), mapped);
-  const bool fixed = input.format().is_fixed();
+  LoadedParts loaded(worker, inputs, maker, {0, inputs.rows()}, as_array<Element>(runs.elements.memory.bytes()),
+                     mapped);
+  const bool fixed = inputs.format().is_fixed();
   PIF_TRY(loaded.load(fixed ? Ties::kNow : Ties::kLater));
   loaded.describe(runs.counts, runs.traits);
   PIF_TRY_VALUE(runs.records.memory,
-                tool::SharedMemory::make(fixed ? count * input.format().record_length : loaded.bytes()));
+                tool::SharedMemory::make(fixed ? count * inputs.format().record_length : loaded.bytes()));
   if (!fixed) {
     PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make((count + loaded.size()) * sizeof(std::uint64_t)));
   }
@@ -108,42 +108,42 @@ std::uint64_t row_overhead(const Format& format, const KeyMaker& maker) {
 }
 
 // The rows from `first` on that can be sorted in `budget` bytes, one at least, end there.
-Result<Row> end_of_run(tool::Input& input, const KeyMaker& maker, Row first, std::uint64_t budget) {
-  const Format& format = input.format();
+Result<Row> end_of_run(Inputs& inputs, const KeyMaker& maker, Row first, std::uint64_t budget) {
+  const Format& format = inputs.format();
   // A key that is not in the record's own bytes may be as long as the record, and is made where prefixes are equal.
   const std::uint64_t times = maker.fixed_length() || maker.is_text() ? 1 : 2;
   const std::uint64_t overhead = row_overhead(format, maker);
   if (format.is_fixed()) {
     const std::uint64_t rows = budget / (times * format.record_length + overhead);
-    return first + std::clamp<std::uint64_t>(rows, 1, input.rows() - first);
+    return first + std::clamp<std::uint64_t>(rows, 1, inputs.rows() - first);
   }
   std::uint64_t used = 0;
   std::vector<std::uint64_t> ends(kEndsAtOnce + 1);
-  for (Row end = first; end < input.rows();) {
-    const std::uint64_t count = std::min(kEndsAtOnce, input.rows() - end);
-    PIF_TRY(input.reader().read_ends(end, count, std::span(ends).first(count + 1)));
+  for (Row end = first; end < inputs.rows();) {
+    const std::uint64_t count = std::min(kEndsAtOnce, inputs.rows() - end);
+    PIF_TRY(inputs.read_ends(end, count, std::span(ends).first(count + 1)));
     for (std::uint64_t i = 0; i < count; ++i, ++end) {
       used += times * (ends[i + 1] - ends[i]) + overhead;
       if (used > budget && end > first) return end;
     }
   }
-  return input.rows();
+  return inputs.rows();
 }
 
 // Makes runs of what fits into a budget, in scratch files.
 class RunMaker {
  public:
-  RunMaker(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t budget, Runs& runs)
-      : worker_(worker), input_(input), maker_(maker), budget_(budget), runs_(runs) {}
+  RunMaker(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t budget, Runs& runs)
+      : worker_(worker), inputs_(inputs), maker_(maker), budget_(budget), runs_(runs) {}
 
   [[nodiscard]] Status make() {
     PIF_TRY_VALUE(runs_.elements.file, worker_.scratch());
     PIF_TRY_VALUE(runs_.records.file, worker_.scratch());
-    if (!input_.format().is_fixed()) {
+    if (!inputs_.format().is_fixed()) {
       PIF_TRY_VALUE(runs_.ends.file, worker_.scratch());
     }
-    for (Row first = 0; first < input_.rows();) {
-      PIF_TRY_VALUE(const Row end, end_of_run(input_, maker_, first, budget_));
+    for (Row first = 0; first < inputs_.rows();) {
+      PIF_TRY_VALUE(const Row end, end_of_run(inputs_, maker_, first, budget_));
       PIF_TRY(make_run({first, end}));
       first = end;
     }
@@ -156,7 +156,7 @@ class RunMaker {
   [[nodiscard]] Status make_run(Range rows);
 
   tool::Worker& worker_;
-  tool::Input& input_;
+  Inputs& inputs_;
   const KeyMaker& maker_;
   std::uint64_t budget_;
   Runs& runs_;
@@ -165,13 +165,13 @@ class RunMaker {
 Status RunMaker::make_run(Range rows) {
   PrivateMemory elements(rows.size() * sizeof(Element));
   const auto made = as_array<Element>(elements.bytes());
-  LoadedParts loaded(worker_, input_, maker_, rows, made);
+  LoadedParts loaded(worker_, inputs_, maker_, rows, made);
   PIF_TRY(loaded.load(Ties::kNow));
   loaded.describe(runs_.counts, runs_.traits);
   PIF_TRY_VALUE(const std::uint64_t begin, runs_.records.file.reserve(loaded.bytes()));
   const std::size_t buffer_bytes = std::max(kFileRoomBytes / std::max<std::size_t>(loaded.size(), 1), kFileRoomMin);
   const auto room_of = [&](std::uint64_t before) { return FileRoom(runs_.records.file, begin + before, buffer_bytes); };
-  if (input_.format().is_fixed()) {
+  if (inputs_.format().is_fixed()) {
     PIF_TRY(loaded.put_in_order(room_of, nullptr));
   } else {
     std::vector<std::uint64_t> ends(made.size() + loaded.size());
@@ -196,7 +196,7 @@ bool holds_together(const Runs& runs, const Format& format, std::uint64_t record
   return all == 0 || all + lists <= runs.ends.bytes().size() / sizeof(std::uint64_t);
 }
 
-std::vector<RunView> views_of(const Runs& runs, const Format& format, const KeyMaker& maker, LfsIndex lfs) {
+std::vector<RunView> views_of(const Runs& runs, const Format& format, const KeyMaker& maker, std::uint32_t source) {
   std::vector<RunView> views;
   const auto elements = as_array<Element>(runs.elements.bytes());
   const auto ends = as_array<std::uint64_t>(runs.ends.bytes());
@@ -204,7 +204,7 @@ std::vector<RunView> views_of(const Runs& runs, const Format& format, const KeyM
   std::uint64_t first = 0, first_end = 0;
   for (const std::uint64_t count : runs.counts) {
     RunView view;
-    view.lfs = lfs;
+    view.source = source;
     view.elements = elements.subspan(first, count);
     view.records = records;
     view.record_length = format.record_length;
@@ -232,35 +232,24 @@ void share_memory(std::span<RunView> runs, std::uint64_t memory, std::size_t mer
   }
 }
 
-Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t memory) {
+Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t memory) {
   Runs runs;
-  if (!input.is_here() || input.rows() == 0) return runs;
-  if (input.rows() > kRowsMax)
-    return fail(Code::kTooLarge,
-                fmt::format("{}: {} rows on one LFS; {} can be sorted", input.file().path, input.rows(), kRowsMax));
+  if (inputs.rows() == 0) return runs;
   if (memory == 0) {
-    auto mapped = input.map();
+    auto mapped = inputs.map();
     if (!mapped && mapped.error().code != Code::kUnsupported) return fail(std::move(mapped.error()));
-    if (mapped && input.format().is_fixed()) {
+    if (mapped && inputs.format().is_fixed()) {
       runs.records.file = std::move(*mapped);
-      PIF_TRY(load_in_place(worker, input, maker, runs));
+      PIF_TRY(load_in_place(worker, inputs, maker, runs));
     } else {
-      PIF_TRY(load_in_memory(worker, input, maker, mapped ? &*mapped : nullptr, runs));
+      PIF_TRY(load_in_memory(worker, inputs, maker, mapped ? &*mapped : nullptr, runs));
     }
   } else {
     const std::uint64_t budget =
         memory >= kOwnBytes + kBudgetAim ? memory - kOwnBytes : std::clamp(memory / 8, kBudgetMin, kBudgetAim);
-    PIF_TRY(RunMaker(worker, input, maker, budget, runs).make());
+    PIF_TRY(RunMaker(worker, inputs, maker, budget, runs).make());
   }
   return runs;
-}
-
-Result<std::vector<std::uint64_t>> records_by_rank(const tool::Worker& worker, const tool::Input& input) {
-  PIF_TRY_VALUE(const auto ranks, worker.ranks_on(input));
-  std::vector<std::uint64_t> records(worker.width());
-  for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs)
-    records[ranks[lfs]] += input.layout().rows(lfs, input.file_length().records);
-  return records;
 }
 
 Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable) {

@@ -23,7 +23,7 @@ inline void fetch(Bytes record) {
 // Element i says where record i stands in the order. The records are in that order too, or (by_row) as the component
 // has them.
 struct RunView {
-  LfsIndex lfs = 0;  // of the input
+  std::uint32_t source = 0;  // who has it (RecordNumbers)
   std::span<const Element> elements;
   const std::byte* records = nullptr;
   const std::uint64_t* ends = nullptr;  // variable records: ends[i], ends[i + 1]

@@ -16,19 +16,19 @@ constexpr std::size_t kBatchBytesMin = 256u << 10;
 
 }  // namespace
 
-ShareMerge::Part::Part(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs, Range range)
+ShareMerge::Part::Part(const KeyMaker& maker, const RecordNumbers& numbers, std::span<const RunView> runs, Range range)
     : left(range),
-      order(maker, layout),
+      order(maker, numbers),
       merge(runs, cut_at(runs, range.begin, order), cut_at(runs, range.end, order), order) {}
 
-ShareMerge::ShareMerge(tool::Worker& worker, const KeyMaker& maker, const tool::Input& input,
+ShareMerge::ShareMerge(tool::Worker& worker, const KeyMaker& maker, const RecordNumbers& numbers,
                        const tool::Output& output, std::span<const RunView> runs, Range share)
     : worker_(worker), output_(output), runs_(runs) {
   if (share.empty()) return;
   const std::uint64_t alignment = ParallelOutput::alignment(output.format(), output.layout());
   const tool::Parts parts(share, {.most = worker.threads(), .unit = alignment});
   for (std::size_t i = 0; i < parts.size(); ++i)
-    parts_.push_back(std::make_unique<Part>(maker, input.layout(), runs_, parts[i]));
+    parts_.push_back(std::make_unique<Part>(maker, numbers, runs_, parts[i]));
   const std::size_t bytes = std::max(kMadeBytes / 2 / parts_.size(), kBatchBytesMin);
   const std::size_t room = std::max<std::size_t>(1, bytes / (output.format().record_length + sizeof(Pick)));
   for (const auto& part : parts_) {

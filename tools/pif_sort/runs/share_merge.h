@@ -16,7 +16,7 @@ class ShareMerge {
  public:
   // runs: of all workers. share begins and ends at multiples of ParallelOutput::alignment(), or with the file. All
   // outlive it.
-  ShareMerge(tool::Worker& worker, const KeyMaker& maker, const tool::Input& input, const tool::Output& output,
+  ShareMerge(tool::Worker& worker, const KeyMaker& maker, const RecordNumbers& numbers, const tool::Output& output,
              std::span<const RunView> runs, Range share);
   // All of the share. written(records): so many more are; on this thread.
   [[nodiscard]] Status write(ParallelOutput& out, const std::function<void(std::uint64_t records)>& written);
@@ -24,7 +24,7 @@ class ShareMerge {
  private:
   // What one thread does.
   struct Part {
-    Part(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs, Range range);
+    Part(const KeyMaker& maker, const RecordNumbers& numbers, std::span<const RunView> runs, Range range);
     Range left;
     Order order;
     Merger merge;

@@ -10,9 +10,9 @@ constexpr std::size_t kBytesAtOnce = 4u << 20;  // one record at least
 
 }  // namespace
 
-ShareReader::ShareReader(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs,
+ShareReader::ShareReader(const KeyMaker& maker, const RecordNumbers& numbers, std::span<const RunView> runs,
                          Range share, bool unique, bool keep)
-    : maker_(maker), layout_(layout), runs_(runs), share_(share), unique_(unique), keep_(keep) {
+    : maker_(maker), numbers_(numbers), runs_(runs), share_(share), unique_(unique), keep_(keep) {
   if (!unique) count_ = share.size();
 }
 
@@ -30,13 +30,13 @@ std::uint64_t ShareReader::count() {
 
 void ShareReader::rewind() {
   next_ = 0;
-  if (!keep_) walk_.emplace(maker_, layout_, runs_, share_.begin, share_.end, unique_);
+  if (!keep_) walk_.emplace(maker_, numbers_, runs_, share_.begin, share_.end, unique_);
 }
 
 void ShareReader::find_all() {
   std::vector<Bytes> all;
   all.reserve(share_.size());
-  walk_.emplace(maker_, layout_, runs_, share_.begin, share_.end, unique_);
+  walk_.emplace(maker_, numbers_, runs_, share_.begin, share_.end, unique_);
   while (!find_some().empty()) all.insert(all.end(), records_.begin(), records_.end());
   walk_.reset();
   records_ = std::move(all);

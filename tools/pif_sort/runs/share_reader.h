@@ -13,7 +13,7 @@ namespace pif::sort {
 class ShareReader {
  public:
   // share, unique: as ShareWalk; everything outlives it. keep: in memory, each in as much as a Bytes takes.
-  ShareReader(const KeyMaker& maker, const parity::Layout& layout, std::span<const RunView> runs, Range share,
+  ShareReader(const KeyMaker& maker, const RecordNumbers& numbers, std::span<const RunView> runs, Range share,
               bool unique, bool keep);
 
   // How many there are. The first call merges them if they are kept, or some may be left out.
@@ -28,7 +28,7 @@ class ShareReader {
   std::span<const Bytes> find_some();
 
   const KeyMaker& maker_;
-  const parity::Layout& layout_;
+  const RecordNumbers& numbers_;
   std::span<const RunView> runs_;
   Range share_;
   bool unique_, keep_;

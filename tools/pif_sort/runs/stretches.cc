@@ -15,7 +15,7 @@ constexpr std::size_t kBufferBytes = 512u << 10;  // of records for one componen
 }  // namespace
 
 Stretches::Part::Part(const Sorted& sorted, Range range)
-    : reader(sorted.maker, sorted.layout, sorted.runs, range, sorted.unique, sorted.keep) {}
+    : reader(sorted.maker, sorted.numbers, sorted.runs, range, sorted.unique, sorted.keep) {}
 
 Stretches::Stretches(tool::Worker& worker, const tool::Output& output, std::span<component::Files> files,
                      const Sorted& sorted, Range share)

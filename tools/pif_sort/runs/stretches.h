@@ -22,7 +22,7 @@ class Stretches {
  public:
   struct Sorted {
     const KeyMaker& maker;
-    const parity::Layout& layout;  // of the input
+    const RecordNumbers& numbers;
     std::span<const RunView> runs;
     bool unique;
     bool keep;  // there is memory for places of records

@@ -27,8 +27,10 @@ constexpr std::uint32_t kFirstPieceChannel = 1, kBlockChannel = 2;  // pieces of
 class FarSplit::Share {
  public:
   // unique: of records with equal keys only the first.
-  Share(const KeyMaker& maker, const tool::Input& input, std::vector<LfsIndex> sources, bool unique)
-      : unique_(unique), order_(maker, input.layout()), merger_(std::move(sources), maker, order_, input.format()) {}
+  Share(const KeyMaker& maker, const Inputs& inputs, bool unique)
+      : unique_(unique),
+        order_(maker, inputs.numbers()),
+        merger_(inputs.ranks().size(), maker, inputs.numbers(), order_, inputs.format()) {}
 
   // Where its records go: to the rows of these numbers, or into a file, of each its length (32 bits) and its bytes.
   void open(const tool::Output& output, Range numbers) { blocks_.emplace(output, numbers); }
@@ -77,11 +79,11 @@ Status FarSplit::Share::keep(Bytes record) {
   return kept_.append(record);
 }
 
-FarSplit::FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output,
-                   const KeyMaker& maker, bool unique, std::uint64_t memory)
+FarSplit::FarSplit(tool::Worker& worker, tool::Team& team, Inputs& inputs, tool::Output& output, const KeyMaker& maker,
+                   bool unique, std::uint64_t memory)
     : worker_(worker),
       team_(team),
-      input_(input),
+      inputs_(inputs),
       output_(output),
       maker_(maker),
       unique_(unique),
@@ -94,7 +96,7 @@ FarSplit::~FarSplit() = default;
 // ---- the beginning --------------------------------------------------------------------------------------------------
 
 Status FarSplit::open(std::span<RunView> own) {
-  PIF_TRY_VALUE(sources_, worker_.ranks_on(input_));
+  sources_ = inputs_.ranks();
   PIF_TRY_VALUE(targets_, worker_.ranks_on(output_));
   const std::uint64_t sources = sources_.size();
   const std::uint64_t fit = batch_bytes_ / (2 * kBatchesAhead * kBatchBytesMin * sources);  // shares with small batches
@@ -111,9 +113,9 @@ Status FarSplit::open(std::span<RunView> own) {
   std::uint64_t most = shares;
   for (const auto& each : threads) most = std::max(most, each[0] * sources);
   batch_bytes_ = std::clamp(batch_bytes_ / (kBatchesAhead * most), kBatchBytesMin, kBatchBytesMax);
-  Order order(maker_, input_.layout());
+  Order order(maker_, inputs_.numbers());
   PIF_TRY_VALUE(const Splitters splitters, Splitters::choose(team_, own, maker_, order, shares, unique_,
-                                                             input_.file_length().records, worker_.width()));
+                                                             inputs_.file_length().records, worker_.width()));
   std::vector<std::vector<std::size_t>> cuts(shares + 1, std::vector<std::size_t>(own.size()));
   const std::size_t tasks = std::min<std::size_t>(worker_.threads(), own.size());
   PIF_TRY(worker_.run_tasks(tasks, [&](std::size_t task) -> Status {
@@ -122,10 +124,10 @@ Status FarSplit::open(std::span<RunView> own) {
     return {};
   }));
   std::vector<std::uint64_t> records(shares);
-  for (std::uint32_t rank = 0; rank < worker_.width() && input_.is_here(); ++rank) {
+  for (std::uint32_t rank = 0; rank < worker_.width() && inputs_.is_here(); ++rank) {
     for (std::uint32_t share = first_shares_[rank]; share < first_shares_[rank + 1]; ++share) {
       for (std::size_t run = 0; run < own.size(); ++run) records[share] += cuts[share + 1][run] - cuts[share][run];
-      outgoing_.push_back(std::make_unique<Outgoing>(rank, share - first_shares_[rank], maker_, input_, own,
+      outgoing_.push_back(std::make_unique<Outgoing>(rank, share - first_shares_[rank], maker_, inputs_, own,
                                                      cuts[share], cuts[share + 1]));
     }
   }
@@ -136,15 +138,13 @@ Status FarSplit::open(std::span<RunView> own) {
 Status FarSplit::open_shares(const std::vector<std::uint64_t>& records) {
   PIF_TRY_VALUE(const auto totals, team_.sum(records));
   const std::uint64_t all = std::accumulate(totals.begin(), totals.end(), std::uint64_t{0});
-  if (all != input_.file_length().records)
-    return fail(Code::kCorrupt, fmt::format("the workers have {} records of {}", all, input_.file_length().records));
-  std::vector<LfsIndex> lfss(sources_.size());
-  std::iota(lfss.begin(), lfss.end(), LfsIndex{0});
+  if (all != inputs_.file_length().records)
+    return fail(Code::kCorrupt, fmt::format("the workers have {} records of {}", all, inputs_.file_length().records));
   const std::uint32_t first = first_shares_[worker_.rank()], end = first_shares_[worker_.rank() + 1];
   Range numbers;
   numbers.end = std::accumulate(totals.begin(), totals.begin() + first, std::uint64_t{0});
   for (std::uint32_t share = first; share < end; ++share) {
-    shares_.push_back(std::make_unique<Share>(maker_, input_, lfss, unique_));
+    shares_.push_back(std::make_unique<Share>(maker_, inputs_, unique_));
     numbers = {numbers.end, numbers.end + totals[share]};
     if (is_direct_) {
       shares_.back()->open(output_, numbers);
@@ -206,7 +206,7 @@ Status FarSplit::exchange() {
     PIF_TRY(talk.go_on(!sent && !merged && !put));
     std::uint64_t bytes = 0;
     for (const auto& share : shares_) bytes += share->put_out().bytes;
-    worker_.progress(input_.bytes() + bytes, 2 * input_.bytes());
+    worker_.progress(inputs_.bytes() + bytes, 2 * inputs_.bytes());
   }
   return talk.end();
 }
@@ -243,8 +243,8 @@ Result<bool> FarSplit::merge_pieces() {
   }
   PIF_TRY(worker_.run_tasks(ready.size(), [&](std::size_t i) { return shares_[ready[i]]->merge(); }));
   for (const std::size_t share : ready) {
-    for (std::uint32_t lfs = 0; lfs < sources_.size(); ++lfs)
-      PIF_TRY(piece_channels_[share]->settle(sources_[lfs], shares_[share]->merger().take_merged(lfs)));
+    for (std::uint32_t source = 0; source < sources_.size(); ++source)
+      PIF_TRY(piece_channels_[share]->settle(sources_[source], shares_[share]->merger().take_merged(source)));
   }
   return !ready.empty();
 }
@@ -253,8 +253,8 @@ Status FarSplit::take_piece(std::size_t share, tool::Channel<Piece>::Item item) 
   const auto found = std::find(sources_.begin(), sources_.end(), item.from);
   if (found == sources_.end() || share >= shares_.size())
     return fail(Code::kInvalid, "records, of which it has none for this worker");
-  const auto lfs = static_cast<std::size_t>(found - sources_.begin());
-  PIF_TRY(shares_[share]->merger().take(lfs, {item.head.count, item.head.is_last, std::move(item.body)}));
+  const auto source = static_cast<std::size_t>(found - sources_.begin());
+  PIF_TRY(shares_[share]->merger().take(source, {item.head.count, item.head.is_last, std::move(item.body)}));
   // Of an empty one nothing is there to be merged.
   return item.head.count == 0 ? piece_channels_[share]->settle(item.from, 1) : Status();
 }
@@ -291,11 +291,11 @@ Status FarSplit::write_block(const tool::Channel<Block>::Item& item) {
 
 Status FarSplit::put_out_kept() {
   PIF_TRY_VALUE(const auto all, team_.all_gather_numbers({put_out_.records, put_out_.bytes}));
-  const FileLength& input = input_.file_length();
   FileLength file_length;
   std::uint64_t number = 0;  // of this share's first record
   for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank][0] > input.records - file_length.records || all[rank][1] > input.bytes + 1 - file_length.bytes)
+    if (all[rank][0] > inputs_.file_length().records - file_length.records ||
+        all[rank][1] > inputs_.bytes_max() - file_length.bytes)
       return tool::sent_nonsense(rank, fmt::format("a share of {} records and {} bytes", all[rank][0], all[rank][1]));
     if (rank < worker_.rank()) number += all[rank][0];
     file_length.records += all[rank][0];

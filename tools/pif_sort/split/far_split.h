@@ -23,7 +23,7 @@ namespace pif::sort {
 class FarSplit {
  public:
   // All outlive it. memory: of this worker, 0: enough.
-  FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const KeyMaker& maker,
+  FarSplit(tool::Worker& worker, tool::Team& team, Inputs& inputs, tool::Output& output, const KeyMaker& maker,
            bool unique, std::uint64_t memory);
   ~FarSplit();
   // own: this worker's runs, which get their windows here. Called by all workers.
@@ -32,12 +32,12 @@ class FarSplit {
 
  private:
   struct Outgoing {  // a piece for a share
-    Outgoing(std::uint32_t to, std::size_t which, const KeyMaker& maker, const tool::Input& input,
+    Outgoing(std::uint32_t to, std::size_t which, const KeyMaker& maker, const Inputs& inputs,
              std::span<const RunView> runs, std::vector<std::size_t> begin, std::vector<std::size_t> end)
         : rank(to),
           share(which),
-          order(maker, input.layout()),
-          sender(runs, std::move(begin), std::move(end), order, input.format()) {}
+          order(maker, inputs.numbers()),
+          sender(runs, std::move(begin), std::move(end), order, inputs.format()) {}
     std::uint32_t rank;
     std::size_t share;  // of that worker's
     Order order;
@@ -71,14 +71,14 @@ class FarSplit {
 
   tool::Worker& worker_;
   tool::Team& team_;
-  tool::Input& input_;
+  Inputs& inputs_;
   tool::Output& output_;
   const KeyMaker& maker_;
   bool unique_;
   bool is_direct_;  // rows are written as they come
   std::uint64_t memory_;
   std::size_t batch_bytes_;
-  std::vector<std::uint32_t> sources_;       // ranks of the workers on the input's LFSs
+  std::vector<std::uint32_t> sources_;       // ranks of the workers that have records of the inputs
   std::vector<std::uint32_t> targets_;       // of those on the output's
   std::vector<std::uint32_t> first_shares_;  // by rank, and how many there are: in the order of the result
   std::vector<std::unique_ptr<Outgoing>> outgoing_;

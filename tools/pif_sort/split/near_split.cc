@@ -25,9 +25,9 @@ std::vector<std::uint32_t> mergers_before(std::span<const std::vector<std::uint3
   return before;
 }
 
-NearSplit::NearSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output,
+NearSplit::NearSplit(tool::Worker& worker, tool::Team& team, Inputs& inputs, tool::Output& output,
                      const KeyMaker& maker, bool unique, std::uint64_t memory)
-    : worker_(worker), team_(team), input_(input), output_(output), maker_(maker), unique_(unique), memory_(memory) {}
+    : worker_(worker), team_(team), inputs_(inputs), output_(output), maker_(maker), unique_(unique), memory_(memory) {}
 
 Status NearSplit::run(Runs own) {
   PIF_TRY(share_runs(std::move(own)));
@@ -54,7 +54,7 @@ Status NearSplit::share_counts(const Runs& own) {
   for (const std::uint64_t count : own.counts) shared.add_counts(count);
   for (const std::uint32_t core : worker_.cores()) shared.add_cores(core);
   PIF_TRY_VALUE(const auto all, team_.all_gather(shared.SerializeAsString()));
-  PIF_TRY_VALUE(const auto records, records_by_rank(worker_, input_));
+  const auto records = inputs_.rows_by_rank();
   std::vector<std::vector<std::uint32_t>> cores;
   for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
     PIF_TRY_VALUE(const auto each, tool::parse_message<message::SharedRuns>(all[rank], rank));
@@ -62,7 +62,7 @@ Status NearSplit::share_counts(const Runs& own) {
     runs_[rank].traits.has_zeros = each.has_zeros();
     runs_[rank].traits.is_ended = each.is_ended();
     runs_[rank].counts.assign(each.counts().begin(), each.counts().end());
-    if (!holds_together(runs_[rank], input_.format(), records[rank]))
+    if (!holds_together(runs_[rank], inputs_.format(), records[rank]))
       return tool::sent_nonsense(
           rank, fmt::format("{} runs that are not the {} records that it has", each.counts_size(), records[rank]));
     if (each.cores().empty()) return tool::sent_nonsense(rank, "no core that it may run on");
@@ -83,9 +83,8 @@ Status NearSplit::share_runs(Runs own) {
   for (const Runs& runs : runs_) {
     if (runs.by_row && merges()) runs.records.file.populate();  // records are picked from all of it
   }
-  PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
-  for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs) {
-    for (const RunView& view : views_of(runs_[ranks[lfs]], input_.format(), maker_, lfs)) {
+  for (std::uint32_t source = 0; source < inputs_.ranks().size(); ++source) {
+    for (const RunView& view : views_of(runs_[inputs_.ranks()[source]], inputs_.format(), maker_, source)) {
       views_.push_back(view);
       records_ += view.elements.size();
     }
@@ -122,9 +121,9 @@ Status NearSplit::put_out_rows() {
   put_out_ = {share.end - share.begin, (share.end - share.begin) * output_.format().record_length};
   ParallelOutput out(output_, files_, records_);
   std::uint64_t done = 0;
-  PIF_TRY(ShareMerge(worker_, maker_, input_, output_, views_, share).write(out, [&](std::uint64_t records) {
+  PIF_TRY(ShareMerge(worker_, maker_, inputs_.numbers(), output_, views_, share).write(out, [&](std::uint64_t records) {
     done += records * output_.format().record_length;
-    worker_.progress(input_.bytes() + std::min(done, input_.bytes()), 2 * input_.bytes());
+    worker_.progress(inputs_.bytes() + std::min(done, inputs_.bytes()), 2 * inputs_.bytes());
   }));
   worker_.count_sent(out.moved_bytes());
   std::string tails;
@@ -154,7 +153,7 @@ Result<Range> NearSplit::count_share(std::uint64_t count) {
 // Where this worker's stretch of each component begins, when each worker has so many bytes for them.
 Result<std::vector<std::uint64_t>> NearSplit::bytes_before(const std::vector<std::uint64_t>& own) {
   PIF_TRY_VALUE(const auto all, team_.all_gather_numbers(own));
-  const std::uint64_t most = input_.file_length().bytes + 1;  // a line that lacked its end has it now
+  const std::uint64_t most = inputs_.bytes_max();
   std::vector<std::uint64_t> before(own.size());
   std::uint64_t sum = 0;
   for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
@@ -170,7 +169,7 @@ Result<std::vector<std::uint64_t>> NearSplit::bytes_before(const std::vector<std
 
 Status NearSplit::put_out_stretches() {
   const Range positions{share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1)};
-  Stretches out(worker_, output_, files_, {maker_, input_.layout(), views_, unique_, memory_ == 0}, positions);
+  Stretches out(worker_, output_, files_, {maker_, inputs_.numbers(), views_, unique_, memory_ == 0}, positions);
   PIF_TRY_VALUE(const std::uint64_t records, out.count());
   PIF_TRY_VALUE(const Range share, count_share(records));
   PIF_TRY_VALUE(const auto bytes, out.measure(share.begin));
@@ -180,7 +179,7 @@ Status NearSplit::put_out_stretches() {
   std::uint64_t done = 0;
   PIF_TRY(out.write(before, [&](std::uint64_t written) {
     done += written;
-    worker_.progress(input_.bytes() + std::min(done, input_.bytes()), 2 * input_.bytes());
+    worker_.progress(inputs_.bytes() + std::min(done, inputs_.bytes()), 2 * inputs_.bytes());
   }));
   std::string tails;
   PIF_TRY(team_.in_turn([&](std::string& state) { return finish_stretches(out, state, tails); }));

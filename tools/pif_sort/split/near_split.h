@@ -21,7 +21,7 @@ std::vector<std::uint32_t> mergers_before(std::span<const std::vector<std::uint3
 class NearSplit {
  public:
   // All outlive it. memory: of this worker, 0: enough.
-  NearSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const KeyMaker& maker,
+  NearSplit(tool::Worker& worker, tool::Team& team, Inputs& inputs, tool::Output& output, const KeyMaker& maker,
             bool unique, std::uint64_t memory);
   // own: this worker's runs. Called by all workers.
   [[nodiscard]] Status run(Runs own);
@@ -42,7 +42,7 @@ class NearSplit {
 
   tool::Worker& worker_;
   tool::Team& team_;
-  tool::Input& input_;
+  Inputs& inputs_;
   tool::Output& output_;
   const KeyMaker& maker_;
   bool unique_;

@@ -56,9 +56,10 @@ PieceBatch PieceSender::next(std::size_t bytes) {
 
 // ---- where they are merged ------------------------------------------------------------------------------------------
 
-PieceMerger::PieceMerger(std::vector<LfsIndex> lfss, const KeyMaker& maker, Order& order, const Format& format)
-    : pieces_(lfss.size()), maker_(maker), order_(order), format_(format) {
-  for (std::size_t i = 0; i < lfss.size(); ++i) pieces_[i].lfs = lfss[i];
+PieceMerger::PieceMerger(std::size_t sources, const KeyMaker& maker, const RecordNumbers& numbers, Order& order,
+                         const Format& format)
+    : pieces_(sources), maker_(maker), numbers_(numbers), order_(order), format_(format) {
+  for (std::uint32_t i = 0; i < sources; ++i) pieces_[i].source = i;
 }
 
 Status PieceMerger::take(std::size_t piece, PieceBatch from) {
@@ -67,13 +68,13 @@ Status PieceMerger::take(std::size_t piece, PieceBatch from) {
   to.is_over = from.is_last;
   if (from.count == 0) return from.body.empty() ? Status() : nonsense();
   Batch batch;
-  PIF_TRY(open(from, batch));
+  PIF_TRY(open(from, numbers_.rows(to.source), batch));
   batch.body = std::move(from.body);
   to.batches.push_back(std::move(batch));
   return {};
 }
 
-Status PieceMerger::open(const PieceBatch& from, Batch& batch) {
+Status PieceMerger::open(const PieceBatch& from, std::uint64_t rows_there, Batch& batch) {
   Bytes records = from.body.span();
   const auto rows = tool::NarrowNumbers::take(records, from.count, tool::Room::kAlways);
   auto lengths = std::optional<tool::NarrowNumbers>(tool::NarrowNumbers());
@@ -86,7 +87,7 @@ Status PieceMerger::open(const PieceBatch& from, Batch& batch) {
   std::size_t at = 0;
   for (std::uint32_t i = 0; i < from.count; ++i) {
     const Word row = (*rows)[i], length = format_.is_fixed() ? format_.record_length : (*lengths)[i];
-    if (records.size() - at < length) return nonsense();
+    if (records.size() - at < length || row >= rows_there) return nonsense();
     const Bytes record = records.subspan(at, length);
     if (maker_.is_text()) {
       batch.elements.push_back(order_.chunk(maker_.text_of(record), 0, row));
@@ -102,7 +103,7 @@ Status PieceMerger::open(const PieceBatch& from, Batch& batch) {
 
 RunView PieceMerger::view(const Piece& piece) const {
   RunView view;
-  view.lfs = piece.lfs;
+  view.source = piece.source;
   view.record_length = format_.record_length;
   if (piece.batches.empty()) return view;
   const Batch& batch = piece.batches.front();

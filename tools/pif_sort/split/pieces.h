@@ -44,8 +44,9 @@ class PieceSender {
 // The pieces of one share, where they are merged.
 class PieceMerger {
  public:
-  // lfss: of the input, where the pieces come from. maker and order outlive it.
-  PieceMerger(std::vector<LfsIndex> lfss, const KeyMaker& maker, Order& order, const Format& format);
+  // sources: a piece comes from each. maker, numbers and order outlive it.
+  PieceMerger(std::size_t sources, const KeyMaker& maker, const RecordNumbers& numbers, Order& order,
+              const Format& format);
 
   // kInvalid if the batch is not what it says, or comes after the last.
   [[nodiscard]] Status take(std::size_t piece, PieceBatch batch);
@@ -75,13 +76,13 @@ class PieceMerger {
     const std::byte* records = nullptr;
   };
   struct Piece {
-    LfsIndex lfs = 0;
+    std::uint32_t source = 0;
     std::deque<Batch> batches;
     std::size_t at = 0, end = 0;  // of the first batch: merged so far, and up to where now
     bool is_over = false;         // the last batch has come
     std::uint32_t merged = 0;
   };
-  [[nodiscard]] Status open(const PieceBatch& from, Batch& batch);
+  [[nodiscard]] Status open(const PieceBatch& from, std::uint64_t rows_there, Batch& batch);
   RunView view(const Piece& piece) const;
   // Whether all that is there may be merged: nothing of the piece comes after it.
   static bool is_bound(const Piece& piece) {
@@ -92,6 +93,7 @@ class PieceMerger {
 
   std::vector<Piece> pieces_;
   const KeyMaker& maker_;
+  const RecordNumbers& numbers_;
   Order& order_;
   Format format_;
   std::string key_;
