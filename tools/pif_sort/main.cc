@@ -27,6 +27,20 @@ std::string set_separator(const std::string& text, pif::sort::SortOptions& wante
   return {};
 }
 
+// Where it goes: the last file, unless -o said it.
+void find_target(const CLI::App& app, pif::sort::SortOptions& wanted, bool is_said) {
+  if (!is_said) {
+    if (wanted.sources.size() < 2)
+      throw CLI::ValidationError("DST", "is needed behind what is sorted (- is standard output), or -o DST, or -c");
+    wanted.target = std::move(wanted.sources.back());
+    wanted.sources.pop_back();
+  }
+  const bool prints = app.get_option("--json")->count() + app.get_option("--verbose")->count() > 0 ||
+                      app.get_option("--report")->results() == std::vector<std::string>{"-"};
+  if (wanted.target == "-" && prints)
+    throw CLI::ValidationError("-", "standard output cannot bear the records and a report");
+}
+
 // How texts are compared: for keys that have no letters of their own.
 void add_letters(CLI::App& app, pif::sort::KeyOptions& keys) {
   app.add_flag("-n", keys.numeric, "by numeric value (not for OFF:LEN, which has types)");
@@ -44,9 +58,11 @@ void add_letters(CLI::App& app, pif::sort::KeyOptions& keys) {
 
 void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& wanted) {
   app.set_help_flag("--help", "Print this help message and exit");  // -h is an order, as in sort(1)
-  app.add_option("FILE", wanted->sources,
-                 "what is sorted together, all of one format; then DST, the sorted file, replaced when it is complete "
-                 "(it may be one of these)")
+  app.add_option(
+         "FILE", wanted->sources,
+         "what is sorted together, all of one format; then DST, the sorted file, replaced when it is complete "
+         "(it may be one of these). /a is in the file system; a, ./a and file:/a are local, - is standard input "
+         "or output")
       ->required()
       ->type_name("SRC... DST");
   auto* const target =
@@ -64,6 +80,14 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
          "character between fields")
       ->type_name("C");
   add_letters(app, wanted->keys);
+  app.add_option("-T,--temporary", wanted->temporary,
+                 "folder of the file system where local files wait, without a name (default: that of DST, or of SRC)")
+      ->type_name("FOLDER")
+      ->transform([](const std::string& folder) {
+        const auto path = pif::tool::pif_path(folder);
+        if (!path) throw CLI::ValidationError("-T", path.error().text);
+        return *path;
+      });
   app.add_flag("-u", wanted->unique, "of records with equal keys only the first");
   app.add_flag_callback(
       "-s", [] {}, "accepted: pif-sort is always stable");
@@ -89,13 +113,9 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
   for (const char* const of_output : {"--merge", "--token-batch", "--width", "--nodes", "--bevy", "--no-clobber"})
     check->excludes(app.get_option(of_output));
   check->excludes(target);
-  app.final_callback([wanted, target] {
+  app.final_callback([&app, wanted, target] {
     if (wanted->check && wanted->sources.size() > 1) throw CLI::ValidationError("-c", "looks at one file");
-    if (wanted->check || target->count() > 0) return;
-    if (wanted->sources.size() < 2)
-      throw CLI::ValidationError("DST", "is needed behind what is sorted, or -o DST, or -c instead of it");
-    wanted->target = std::move(wanted->sources.back());
-    wanted->sources.pop_back();
+    if (!wanted->check) find_target(app, *wanted, target->count() > 0);
   });
 }
 
@@ -110,6 +130,8 @@ int main(int argc, char** argv) {
       "  pif-sort /lines /sorted                 lines of text, or whole records\n"
       "  pif-sort /monday /tuesday /both         records of several files, in the order of these where keys are equal\n"
       "  pif-sort -o /sorted /a /b               the same, as sort(1) has it\n"
+      "  pif-sort log.txt /sorted                a local file into the file system\n"
+      "  zcat log.gz | pif-sort - - | head       in a pipe, sorted on all LFSs\n"
       "  pif-sort -k 0:10 /records /sorted       by the first 10 bytes\n"
       "  pif-sort -k 8:4:u -k 0:8:fr ...       by a number, then by a float, largest first\n"
       "  pif-sort -t , -k 3,3n /csv /by-third    by the third field's value\n"

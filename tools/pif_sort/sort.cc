@@ -7,59 +7,10 @@
 #include "cost.h"
 #include "messages.h"
 #include "pif/base/print.h"
-#include "pif/tool/memory.h"
+#include "task.h"
 
 namespace pif::sort {
 namespace {
-
-struct Task {
-  std::vector<std::string> sources;
-  std::string target;
-  FileLength file_length;    // of all inputs
-  std::uint64_t memory = 0;  // 0: all of it is sorted in memory
-  CreateOptions options;
-};
-
-// The records of an input: as those of the first one, and each whole.
-Status check_input(const Task& task, File& first, File& file, const FileLength& file_length) {
-  const Format& format = file.format();
-  const std::string& path = task.sources.back();
-  if (format != first.format())
-    return fail(Code::kInvalid, fmt::format("{} has other records than {}: what is sorted together is of one format "
-                                            "(pif stat)",
-                                            path, task.sources.front()));
-  const bool short_last = format.is_fixed() && file_length.bytes != file_length.records * format.record_length;
-  if (!short_last) return {};
-  return fail(Code::kInvalid,
-              fmt::format("{}: the last record is shorter than {} bytes: records of one length can be sorted "
-                          "only if all have it (pif put --record-length, or --lines)",
-                          path, format.record_length));
-}
-
-Status open_input(tool::Controller& controller, const SortOptions& wanted, const std::string& source, Task& task) {
-  PIF_TRY_VALUE(task.sources.emplace_back(), tool::pif_path(source));
-  PIF_TRY_VALUE(const std::size_t input, controller.open(task.sources.back()));
-  File& file = controller.input(input);
-  PIF_TRY(KeyMaker::make(wanted.keys, file.format()));
-  PIF_TRY_VALUE(const FileLength file_length, file.file_length());
-  task.file_length.records += file_length.records;
-  task.file_length.bytes += file_length.bytes;
-  return check_input(task, controller.input(0), file, file_length);
-}
-
-Result<Task> prepare(tool::Controller& controller, const SortOptions& wanted) {
-  Task task;
-  for (const std::string& source : wanted.sources) PIF_TRY(open_input(controller, wanted, source, task));
-  if (wanted.check) return task;
-  PIF_TRY_VALUE(task.target, tool::pif_path(wanted.target));
-  const std::uint64_t memory = wanted.memory != 0 ? wanted.memory : tool::spare_memory();
-  const std::uint64_t times = wanted.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs
-  const Format& format = controller.input(0).format();
-  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, format));
-  task.memory = times * run_bytes(format, maker, task.file_length) > memory ? memory : 0;
-  PIF_TRY_VALUE(task.options, tool::options_of_output(controller, 0, task.sources[0], wanted));
-  return task;
-}
 
 // By the workers. Nothing if they cannot.
 Result<std::optional<OrderCheck>> check_by_workers(tool::Controller& controller, const SortOptions& wanted,
@@ -171,16 +122,26 @@ void report(tool::Report& report, const std::vector<Outcome>& outcomes, bool by_
   if (hop) report.counts.emplace_back("token_pass_ns", static_cast<std::uint64_t>(*hop * 1e9));
 }
 
+// To the local output.
+Result<tool::ExitCode> put_out(tool::Controller& controller, const SortOptions& wanted, Task& task, File& sorted) {
+  PIF_TRY(task.local->write(controller, sorted));
+  PIF_TRY(task.local->publish(wanted.no_clobber));
+  return tool::ExitCode::kDone;
+}
+
+Result<tool::ExitCode> put_out_nothing(tool::Controller& controller, const SortOptions& wanted, Task& task) {
+  if (task.local) return put_out(controller, wanted, task, controller.input(0));
+  PIF_TRY(controller.client().create_empty(task.path, task.options));
+  return tool::ExitCode::kDone;
+}
+
 }  // namespace
 
 Result<tool::ExitCode> control(tool::Controller& controller, const SortOptions& wanted) {
-  PIF_TRY_VALUE(const Task task, prepare(controller, wanted));
+  PIF_TRY_VALUE(Task task, prepare(controller, wanted));
   if (wanted.check) return check(controller, wanted, task);
-  if (task.file_length.records == 0) {
-    PIF_TRY(controller.client().create_empty(task.target, task.options));
-    return tool::ExitCode::kDone;
-  }
-  PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
+  if (task.file_length.records == 0) return put_out_nothing(controller, wanted, task);
+  PIF_TRY_VALUE(const std::size_t output, controller.create(task.path, task.options));
   if (task.options.format.is_fixed() && !wanted.unique) controller.set_file_length(output, task.file_length);
   const std::uint32_t width = controller.output(output).layout().width();
   controller.predict([&](const tool::Calibration& calibration) {
@@ -198,15 +159,22 @@ Result<tool::ExitCode> control(tool::Controller& controller, const SortOptions& 
     report(controller.report(), outcomes, wanted.merge != MergeKind::kSplit, hop);
   }
   controller.set_file_length(output, file_length);
-  PIF_TRY(controller.commit());
-  return tool::ExitCode::kDone;
+  if (!task.local) {
+    PIF_TRY(controller.commit());
+    return tool::ExitCode::kDone;
+  }
+  PIF_TRY_VALUE(File sorted, controller.read_unseen(output));
+  return put_out(controller, wanted, task, sorted);
 }
 
 Result<tool::Plan> explain(tool::Controller& controller, const SortOptions& wanted) {
+  const auto is_local = [](const std::string& name) { return !parse_operand(name).value_or(Operand()).is_path(); };
+  if (std::any_of(wanted.sources.begin(), wanted.sources.end(), is_local))
+    return fail(Code::kUnsupported, "local files are read before anything is known of them: there is no plan");
   PIF_TRY_VALUE(const Task task, prepare(controller, wanted));
   tool::Plan plan;
   plan.emplace_back("source", fmt::format("{}", fmt::join(task.sources, " ")));
-  plan.emplace_back("target", task.target);
+  plan.emplace_back("target", task.target.name);
   plan.emplace_back("records", std::to_string(task.file_length.records));
   plan.emplace_back("bytes", std::to_string(task.file_length.bytes));
   plan.emplace_back("runs", task.memory == 0 ? "in memory, one on each LFS"

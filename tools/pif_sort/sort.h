@@ -30,8 +30,9 @@ inline constexpr std::uint64_t kTokenBatch = 16384;  // records per block of a s
 
 // What the user asked for.
 struct SortOptions : tool::OutputOptions {
-  std::vector<std::string> sources;
+  std::vector<std::string> sources;  // operands (local.h)
   std::string target;
+  std::string temporary;  // folder for files that never get a name; empty: that of the output, or of an input
   KeyOptions keys;
   bool unique = false;
   bool check = false;

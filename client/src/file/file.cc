@@ -230,6 +230,9 @@ namespace client {
 
 const FileParts& parts_of(File& file) { return file.state().parts; }
 Status commit_sealed(File& file, const FileLength& file_length) { return file.state().commit_at_server(file_length); }
+Status seal(File& file) {
+  return in_use(file.state().session->user(), [&] { return file.state().seal(); });
+}
 Status renew_if_needed(File& file) { return file.state().keep_rights(); }
 access::Grant& grant_of(File& file) { return file.state().grant; }
 std::shared_ptr<Session> session_of(Client& client) { return client.session().shared_from_this(); }

@@ -359,15 +359,16 @@ Status FileState::start_sealing() {
   return writer.start_sealing();
 }
 
-Status FileState::commit(const std::optional<FileLength>& if_length) {
+Status FileState::seal() {
   PIF_TRY(check_may_commit());
   PIF_TRY(finish_operations(*this));
-  if (scattered.is_on()) {
-    PIF_TRY(seal_scattered());
-  } else {
-    enter_sealing();
-    PIF_TRY(writer.seal());
-  }
+  if (scattered.is_on()) return seal_scattered();
+  enter_sealing();
+  return writer.seal();
+}
+
+Status FileState::commit(const std::optional<FileLength>& if_length) {
+  PIF_TRY(seal());
   return commit_at_server(length.now(), if_length);
 }
 

@@ -138,6 +138,7 @@ class FileState {
   [[nodiscard]] Status resize(std::uint64_t bytes);
 
   // ---- the end ----
+  [[nodiscard]] Status seal();
   // if_length: of the file whose place this one takes, else kRetry.
   [[nodiscard]] Status commit(const std::optional<FileLength>& if_length = {});
   [[nodiscard]] Status commit_at_server(const FileLength& file_length, const std::optional<FileLength>& if_length = {});

@@ -406,6 +406,18 @@ Result<File> adopt_file(std::shared_ptr<Session> session, FileParts parts) {
   return FileAccess::make(std::make_unique<FileState>(std::move(session), std::move(parts), OpenKind{.adopted = true}));
 }
 
+Result<File> read_sealed(File& file, const FileLength& file_length) {
+  FileParts parts = parts_of(file);
+  parts.creating = false;
+  parts.rights = kMayRead;
+  parts.file_length = file_length;
+  PIF_TRY(check_parts(parts));
+  auto state =
+      std::make_unique<FileState>(file.state().session, std::move(parts), OpenKind{.adopted = true, .held = true});
+  state->length.set(file_length);
+  return FileAccess::make(std::move(state));
+}
+
 }  // namespace client
 
 }  // namespace pif

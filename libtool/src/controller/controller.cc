@@ -83,7 +83,8 @@ struct Controller::Impl {
   Client& client;
   client::Session& session;
   ControllerOptions options;
-  std::vector<File> inputs;
+  std::vector<File> taken;   // inputs that never get a name: they are removed with these
+  std::vector<File> inputs;  // those are read by others
   std::vector<Made> outputs;
   StandIns stand_ins;  // of the present job
   Report report;
@@ -107,6 +108,16 @@ Result<std::size_t> Controller::open(const std::string& path, Client::Mode mode)
   return impl_->inputs.size() - 1;
 }
 
+Result<std::size_t> Controller::take(File created) {
+  Impl& impl = *impl_;
+  PIF_TRY_VALUE(const FileLength file_length, created.file_length());
+  PIF_TRY(client::seal(created));
+  PIF_TRY_VALUE(File input, client::read_sealed(created, file_length));
+  impl.taken.push_back(std::move(created));
+  impl.inputs.push_back(std::move(input));
+  return impl.inputs.size() - 1;
+}
+
 Result<std::size_t> Controller::create(const std::string& path, const CreateOptions& options) {
   const PhaseTimer timer(impl_->report, "create", impl_->session.clock());
   PIF_TRY_VALUE(File file, impl_->client.create(path, options));
@@ -124,6 +135,7 @@ void Controller::set_copy_of(std::size_t output, std::size_t input) {
 File& Controller::input(std::size_t i) { return impl_->inputs[i]; }
 File& Controller::output(std::size_t i) { return impl_->outputs[i].file; }
 Report& Controller::report() { return impl_->report; }
+bool Controller::is_cancelled() const { return impl_->options.is_cancelled && impl_->options.is_cancelled(); }
 Client& Controller::client() { return impl_->client; }
 const std::string& Controller::folder() const { return impl_->options.folder; }
 
@@ -452,6 +464,14 @@ Status Controller::commit() {
   }
   impl.outputs.clear();
   return {};
+}
+
+Result<File> Controller::read_unseen(std::size_t output) {
+  std::vector<FileLength> file_lengths;
+  PIF_TRY(impl_->seal(file_lengths));
+  impl_->report.records += file_lengths[output].records;
+  impl_->report.bytes += file_lengths[output].bytes;
+  return client::read_sealed(impl_->outputs[output].file, file_lengths[output]);
 }
 
 void Controller::abort() {

@@ -116,6 +116,18 @@ Result<CreateOptions> options_of_output(Controller& controller, std::size_t inpu
   return options;
 }
 
+Result<CreateOptions> options_of_new_output(Controller& controller, const Format& format, const OutputOptions& wanted) {
+  CreateOptions options;
+  options.format = format;
+  options.exclusive = wanted.no_clobber;
+  options.same_host_ok = wanted.same_host_ok;
+  options.width = wanted.width.value_or(0);
+  if (wanted.bevy) options.bevy = *wanted.bevy == 0 ? kNoBevies : *wanted.bevy;
+  if (wanted.nodes.empty()) return options;
+  PIF_TRY_VALUE(options.nodes, node_ids(controller.client(), wanted.nodes));
+  return options;
+}
+
 bool keeps_layout(const File& source, const CreateOptions& options) {
   const auto nodes = source.nodes();
   const auto sizes = source.layout().bevies();

@@ -167,6 +167,12 @@ const FileParts& parts_of(File& file);
 // The file's components are all sealed already (by workers): makes it visible and durable with this length. Errors:
 // those of File::commit().
 [[nodiscard]] Status commit_sealed(File& file, const FileLength& file_length);
+// Ends the writing of a file being created: its LFSs seal what they have. Then it can be read, committed, or given up.
+// Errors: those of File::commit().
+[[nodiscard]] Status seal(File& file);
+// To read a file being created, whose components are all sealed and whose length is known, before its commit or without
+// one. It is there as long as `file` is not given up.
+[[nodiscard]] Result<File> read_sealed(File& file, const FileLength& file_length);
 // Its right, as requests need it.
 access::Grant& grant_of(File& file);
 // A fresh capability in parts_of(file) if the present one has less than a minute left. kStaleFile: the file is gone, or

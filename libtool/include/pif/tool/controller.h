@@ -74,6 +74,9 @@ class Controller {
   // number, from 0. Else as Client::open(). kRead: nobody is held off. Then workers see the file as long as it is when
   // they start, and a row that is overwritten while it is read may be kCorrupt to them.
   Result<std::size_t> open(const std::string& path, Client::Mode mode = Client::Mode::kHold);
+  // A file that this client has created and written, as an input that never gets a name: it is sealed here, and removed
+  // when the controller ends, however its process does. Returns its number. Errors: as File::commit().
+  [[nodiscard]] Result<std::size_t> take(File created);
   // Creates an output that nobody sees before commit(). Returns its number, from 0. Errors: as Client::create();
   // kUnavailable: it would have parity and rows on an LFS that is lost, where no worker runs.
   Result<std::size_t> create(const std::string& path, const CreateOptions& options);
@@ -100,6 +103,9 @@ class Controller {
   // After run(). kInternal: the workers made other rows than the output's length gives. After an error some outputs may
   // be committed; abort() removes the others.
   [[nodiscard]] Status commit();
+  // Instead of commit(), of one that nobody is to see: seals all outputs, and gives a File to read this one by. It is
+  // there until the controller ends.
+  [[nodiscard]] Result<File> read_unseen(std::size_t output);
   // Removes the outputs. No error: what cannot be told now, the PIF Server finds when this session ends.
   void abort();
 
@@ -109,6 +115,9 @@ class Controller {
   const Result<Calibration>& calibration();
   // What `formula` makes of the calibration goes into the report, if anybody wants one; or why there is none.
   void predict(const std::function<Prediction(const Calibration&)>& formula);
+
+  // Whether the user wants the command to end: for work before and after run().
+  bool is_cancelled() const;
 
   // Phases and bytes so far; tools add their own. Both are valid as long as the controller.
   Report& report();

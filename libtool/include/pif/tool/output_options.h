@@ -35,6 +35,10 @@ std::uint32_t width_of(const CreateOptions& options);
 [[nodiscard]] Result<CreateOptions> options_of_output(Controller& controller, std::size_t input,
                                                       const std::string& source, const OutputOptions& wanted);
 
+// The same of an output without an input to be like: what the user did not say, its folder decides.
+[[nodiscard]] Result<CreateOptions> options_of_new_output(Controller& controller, const Format& format,
+                                                          const OutputOptions& wanted);
+
 // Whether that gives it the LFSs and the bevies of `source`, the input.
 bool keeps_layout(const File& source, const CreateOptions& options);
 
