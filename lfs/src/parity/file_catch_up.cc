@@ -88,7 +88,7 @@ void FileRestore::begin_catch_up(const ComponentPtr& component) {
   }
   component_ = component;
   is_there_ = true;
-  if (has_all() && is_same_shape(component_->state.shape(), own_->shape)) return end(Outcome::kNothing);
+  if (has_all() && is_same_shape(component_->state.shape(), own_->shape)) return note_generation();
   if (auto may = check_component(component); !may) return end(Outcome::kFailed, may.error());
   is_held_ = true;
   component_->is_restoring = component_->is_keeping = true;
@@ -102,6 +102,24 @@ void FileRestore::begin_catch_up(const ComponentPtr& component) {
   files_ = component_->files;
   if (needs_parity_ && is_of_newest(component_->state.parity_generation())) return look_at_parity();
   check_rows();
+}
+
+// Of who sequences the file, or may have to: what it gives out is above this.
+void FileRestore::raise_grants(proto::ComponentState& state) const {
+  if (keeper_->index == 0) state.set_grants(std::max(state.grants(), grants_));
+  if (is_deputy()) state.set_noted_generation(std::max(state.noted_generation(), grants_));
+}
+
+// All rows are here, but others may have begun a generation and published nothing in it. LFSs have seen it, and take
+// none below. If only the other one of LFS 0 and its deputy knew it, it would be lost with that one.
+void FileRestore::note_generation() {
+  if (!knows_length() || newest_generation(component_->state) >= grants_) return end(Outcome::kNothing);
+  const auto change = [self = shared_from_this()](proto::ComponentState& state) { self->raise_grants(state); };
+  context_.batch.update(component_, change, [self = shared_from_this()](const Status& committed) {
+    if (self->component_->is_removed()) return self->end(Outcome::kNothing);
+    if (!committed) return self->end(Outcome::kFailed, committed.error());
+    self->end(Outcome::kRestored);
+  });
 }
 
 // Of the newest generation nothing that is here is void. A cover may have gone by without this LFS, so what is here is
@@ -307,7 +325,7 @@ void FileRestore::fill_in_there(proto::ComponentState& state) const {
   state.set_state(kCommitted);
   *state.mutable_published() = wire::proto_of(file_length_);
   if (knows_length()) add_tickets(*state.mutable_published_tickets(), published_tickets_);
-  if (keeper_->index == 0) state.set_grants(std::max(state.grants(), grants_));
+  raise_grants(state);
   state.set_generation(std::max(state.generation(), grants_));
   if (needs_parity_) {
     if (without_) {
@@ -326,7 +344,6 @@ void FileRestore::fill_in_there(proto::ComponentState& state) const {
   // What it had noted before may have been given up meanwhile.
   state.mutable_noted()->Clear();
   *state.mutable_noted()->mutable_file_length() = wire::proto_of(file_length_);
-  state.set_noted_generation(std::max(state.noted_generation(), grants_));
 }
 
 void FileRestore::release() {

@@ -87,6 +87,8 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
 
   // ---- of one that is there ----
   void begin_catch_up(const ComponentPtr& component);
+  void note_generation();
+  void raise_grants(proto::ComponentState& state) const;
   [[nodiscard]] Status check_component(const ComponentPtr& component) const;
   bool has_rows() const;
   bool has_all() const;
