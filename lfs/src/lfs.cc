@@ -94,11 +94,11 @@ struct Lfs::Impl {
   Reading reading{context};
   Writing writing{context};
   Scattering scattering{context, writing, reading};
-  Overwriting overwriting{context};
   Appending appending{context};
   Managing managing{context};
   Reporting reporting{context, managing};
   Keeping keeping{context, writing.seal_sync()};
+  Overwriting overwriting{context, keeping.peers};
   AppendCoordinator append_coordinator{context, keeping.peers};
   Deputy deputy{context};
   Lengths lengths{context, append_coordinator, managing.aside()};

@@ -316,6 +316,41 @@ TEST_CASE(
     for (const bool power_loss : {false, true}) check_after_failed_overwrite(failing, power_loss);
 }
 
+TEST_CASE("rows are overwritten once LFS 0 says that they are published, and others never") {
+  sim::World world(1);
+  Node first(world, "lfs0", 1);
+  Node second(world, "lfs1", 2);
+  for (auto* other : {&first, &second}) {
+    auto& info = second.peers.emplace_back();
+    info.set_id(other->id());
+    info.set_name(other->name());
+    info.mutable_endpoints()->set_unix_path("sim:" + other->name());
+    info.mutable_endpoints()->set_ipc("sim:" + other->name());
+  }
+  first.start();
+  second.start();
+  TestFile file;
+  file.nodes = {1, 2};
+  world.spawn_main("client", [&](sim::Actor& self) {
+    Appender a(self, {&first, &second}, file);
+    const auto overwrite = [&](std::size_t lfs) { return code_of(a.peer(lfs).overwrite(7, 0, 1, pattern(100, 2))); };
+    const auto grant = a.reserve(2, 200);
+    REQUIRE_OK(grant);
+    REQUIRE_OK(a.spread(*grant, {pattern(100, 1), pattern(100, 1)}, 2));
+    CHECK(overwrite(0) == Code::kEndOfFile);
+    CHECK(overwrite(1) == Code::kEndOfFile);
+    REQUIRE_OK(a.done(*grant));
+    CHECK(overwrite(0) == Code::kOk);
+    CHECK(overwrite(1) == Code::kOk);
+    CHECK(a.peer(1).read(7, 0, 1).value() == pattern(100, 2));
+    first.kill();
+    CHECK(overwrite(1) == Code::kRetry);
+    first.start();
+    CHECK(overwrite(1) == Code::kOk);
+  });
+  world.run();
+}
+
 TEST_CASE("rows that come without a grant's generation are refused, and are not there") {
   with_node([](Peer& peer, Node& node) {
     TestFile file;

@@ -46,8 +46,10 @@ TEST_CASE(
   // gone (203385); an append with a capability of a lost run (203675); files that had been removed and were back
   // (304123).
   // A file that was appended to, and whose removal had begun, in a directory in which it is empty (15776); generations
-  // that were given out again (5002678); what was answered after the directory was put back (5005522).
-  for (const std::uint64_t seed : {15776, 100259, 100480, 203385, 203675, 300763, 304123, 5001092, 5002678, 5005522})
+  // that were given out again (5002678); what was answered after the directory was put back (5005522); overwrites of
+  // rows whose append had been undone (52002495, 52041329).
+  for (const std::uint64_t seed :
+       {15776, 100259, 100480, 203385, 203675, 300763, 304123, 5001092, 5002678, 5005522, 52002495, 52041329})
     require_right(run_restores_history(seed), "--restores --seed " + std::to_string(seed));
 }
 

@@ -30,6 +30,7 @@ class OverwriteTarget {
 
   bool empty() const { return bytes_.empty(); }
   bool is_pieces() const { return runs_.has_value(); }
+  std::uint64_t end() const { return runs_ ? runs_->end() : offset_ + bytes_.size(); }  // behind its last byte
   // each(offset, bytes): every piece, in order, until it says false.
   template <typename Each>
   void each(const Each& each) const {

@@ -28,7 +28,7 @@ Error cannot_empty(const Error& why) {
 
 }  // namespace
 
-Overwriting::Overwriting(LfsContext& context) : context_(context) {
+Overwriting::Overwriting(LfsContext& context, Peers& peers) : context_(context), published_rows_(context, peers) {
   context.operations.bind<&Overwriting::overwrite>(*this);
   context.operations.bind<&Overwriting::overwrite_pieces>(*this);
   context.operations.bind<&Overwriting::flush>(*this);
@@ -100,10 +100,52 @@ void Overwriting::enqueue(const Request& request, WaitingPtr waiting) {
     if (!touched) return context_.replies.answer(request, fail(std::move(touched.error())));
     waiting->touched = std::move(*touched);
   }
+  const std::uint64_t length = component.shape.format.record_length;
+  waiting->rows_end = component.shape.format.is_fixed() ? (target->end() + length - 1) / length
+                                                        : waiting->asked.first + waiting->asked.count;
+  waiting->is_published = waiting->rows_end <= PublishedRows::known(component);
+  if (!waiting->is_published && PublishedRows::is_known_here(component))
+    return context_.replies.answer(request, fail(not_published(*waiting, PublishedRows::known(component))));
   waiting->token = context_.replies.defer(request);
   PIF_ASSERT(waiting->token != 0);
   queued_bytes_ += waiting->bytes();
-  queue_.push_back(std::move(waiting));
+  queue_.push_back(waiting);
+  if (!waiting->is_published) ask_published(waiting->component);
+}
+
+// Those that come while LFS 0 is being asked are asked for anew: what it says is of before.
+void Overwriting::ask_published(const ComponentPtr& component) {
+  if (!asking_.insert(component->file.value).second) return;
+  std::vector<WaitingPtr> asked;
+  for (const auto& waiting : queue_)
+    if (waiting->component == component && !waiting->is_published) asked.push_back(waiting);
+  PIF_ASSERT(!asked.empty(), component->file.value);
+  published_rows_.ask(*component, [this, component, asked = std::move(asked)](const Result<std::uint64_t>& rows) {
+    asking_.erase(component->file.value);
+    for (const auto& waiting : asked) told_published(waiting, rows);
+    // Perhaps of another component, if the file was removed and is back.
+    const auto next = std::find_if(queue_.begin(), queue_.end(), [&](const WaitingPtr& w) {
+      return w->component->file == component->file && !w->is_published;
+    });
+    if (next != queue_.end()) ask_published((*next)->component);
+  });
+}
+
+void Overwriting::told_published(const WaitingPtr& waiting, const Result<std::uint64_t>& rows) {
+  waiting->is_published = rows && waiting->rows_end <= *rows;
+  const auto place = std::find(queue_.begin(), queue_.end(), waiting);
+  if (waiting->is_published || place == queue_.end()) return;  // or all were refused meanwhile
+  queue_.erase(place);
+  PIF_ASSERT(queued_bytes_ >= waiting->bytes(), queued_bytes_, waiting->bytes());
+  queued_bytes_ -= waiting->bytes();
+  context_.replies.answer(waiting->token, fail(rows ? not_published(*waiting, *rows) : rows.error()));
+}
+
+Error Overwriting::not_published(const Waiting& waiting, std::uint64_t rows) {
+  return {Code::kEndOfFile,
+          fmt::format("rows of file {} are to be overwritten up to {}, and {} rows of it are published on this LFS",
+                      name_of(waiting.component->file), waiting.rows_end, rows),
+          {}};
 }
 
 Result<OverwriteTarget> Overwriting::target_of(const Waiting& w, const component::Reader& reader) {
@@ -173,7 +215,8 @@ void Overwriting::refuse_all() {
 bool Overwriting::is_blocked(const Waiting& w, std::set<std::uint64_t>& blocked) const {
   if (blocked.contains(w.component->file.value)) return true;
   const bool is_slow = w.heat == Heat::kWarming || (w.heat == Heat::kCold && warming_ >= kWarmingMax);
-  if (!is_slow && context_.may(Operation::kOverwrite, *w.component) != Permission::kLater) return false;
+  if (w.is_published && !is_slow && context_.may(Operation::kOverwrite, *w.component) != Permission::kLater)
+    return false;
   blocked.insert(w.component->file.value);
   return true;
 }

@@ -12,7 +12,7 @@
 // whose chunks it has already, or nearly all of them: several who write pieces that lie between one another's so log
 // each chunk once, though one of them is ahead. (5) A request is done once, however often it comes: the log names those
 // of each batch, and keeps them for a while when it starts over. One that comes again while the first is under way is
-// answered with it.
+// answered with it. (6) Only published rows are changed: what LFS 0 has to be asked for stays in the queue until then.
 #pragma once
 
 #include <deque>
@@ -22,12 +22,13 @@
 #include "context/lfs_context.h"
 #include "context/request_dedup.h"
 #include "overwrite/images.h"
+#include "overwrite/published_rows.h"
 
 namespace pif::lfs {
 
 class Overwriting {
  public:
-  explicit Overwriting(LfsContext& context);
+  Overwriting(LfsContext& context, Peers& peers);
 
   void overwrite(const Request& request, const proto::Overwrite& asked);
   void overwrite_pieces(const Request& request, const proto::OverwritePieces& asked);
@@ -61,6 +62,8 @@ class Overwriting {
     net::Buffer body;
     std::vector<ChunkRange> touched;  // of fixed records
     Heat heat = Heat::kUnknown;
+    std::uint64_t rows_end = 0;
+    bool is_published = false;  // rows up to there are; else LFS 0 is being asked
 
     std::uint64_t bytes() const { return body.size() + touched.size() * sizeof(ChunkRange); }
   };
@@ -86,6 +89,11 @@ class Overwriting {
   // Puts it behind the others, or answers.
   void take(const Request& request, FileId file, const Asked& asked);
   void enqueue(const Request& request, WaitingPtr waiting);
+  // For all of the component that wait for it, unless LFS 0 is being asked already.
+  void ask_published(const ComponentPtr& component);
+  void told_published(const WaitingPtr& waiting, const Result<std::uint64_t>& rows);
+  // Of a component with so many published rows.
+  [[nodiscard]] static Error not_published(const Waiting& waiting, std::uint64_t rows);
   // kOutcomeUnknown; true: it was done before.
   [[nodiscard]] Result<bool> is_done(const RequestKey& key) const;
   // These two know nothing of the loop. With a reader that does not wait for the disk: kBusy.
@@ -121,6 +129,8 @@ class Overwriting {
   void end_checkpoint(const Status& status);
 
   LfsContext& context_;
+  PublishedRows published_rows_;
+  std::set<std::uint64_t> asking_;  // files of which LFS 0 is being asked for the length
   RequestDedup dedup_;
   std::deque<WaitingPtr> queue_;
   std::uint64_t queued_bytes_ = 0;
