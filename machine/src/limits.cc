@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pif/machine/mounts.h"
+
 namespace pif::machine {
 namespace {
 
@@ -44,21 +46,11 @@ std::optional<std::string> group_of(const std::string& root, Version version, st
   return std::nullopt;
 }
 
-// From proc/self/mountinfo, lines "ID PARENT DEVICE ROOT MOUNT_POINT OPTIONS ... - TYPE SOURCE OPTIONS".
-struct Mount {
-  std::string root, mount_point;
-};
-std::optional<Mount> mount_of(const std::string& root, Version version, std::string_view controller) {
-  std::ifstream file(root + "/proc/self/mountinfo");
-  for (std::string line; std::getline(file, line);) {
-    Mount mount;
-    std::string word, type, source, options;
-    std::istringstream words(line);
-    words >> word >> word >> word >> mount.root >> mount.mount_point;
-    while (words >> word && word != "-") {
-    }
-    if (!(words >> type >> source >> options)) continue;
-    if (version == Version::kTwo ? type == "cgroup2" : type == "cgroup" && has_word(options, controller)) return mount;
+std::optional<Mounted> mount_of(const std::string& root, Version version, std::string_view controller) {
+  for (Mounted& mount : all_mounted(root)) {
+    if (version == Version::kTwo ? mount.type == "cgroup2"
+                                 : mount.type == "cgroup" && has_word(mount.options, controller))
+      return std::move(mount);
   }
   return std::nullopt;
 }
@@ -70,7 +62,7 @@ std::optional<Place> place_of(const std::string& root, Version version, std::str
   // In a container a group of the host may be mounted, whose name there is no folder here.
   if (mount->root != "/" && (*group + '/').starts_with(mount->root + '/')) group->erase(0, mount->root.size());
   if (*group == "/" || group->find("..") != std::string::npos) group->clear();
-  return Place{root + mount->mount_point, *group};
+  return Place{root + mount->at, *group};
 }
 
 // The folders of the group and of those above it.

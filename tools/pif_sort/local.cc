@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include "../pif/command/program.h"
+#include "../pif/text/text.h"
+#include "../pif/transfer/get_files.h"
 #include "pif/base/inheriting.h"
 #include "pif/base/typed_path.h"
 #include "pif/base/write_all.h"
 #include "pif/client/bulk.h"
 #include "pif/client/session.h"
-#include "../pif/text/text.h"
-#include "../pif/transfer/get_files.h"
 
 namespace pif::sort {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "../pif/text/text.h"
 #include "keys/keys.h"
 #include "pif/base/inheriting.h"
 #include "pif/tool/memory.h"
 #include "runs/run.h"
-#include "../pif/text/text.h"
 
 namespace pif::sort {
 namespace {

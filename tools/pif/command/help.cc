@@ -35,13 +35,15 @@ const std::vector<Group>& groups() {
   return kGroups;
 }
 
-// The tools of a release; others are shown with their path.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kTools = {
+// The tools of a release, and other programs; what is not of it is shown with its path.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kTools = {
     {{"bench", "Measure the file system, each figure beside its comparison"},
      {"calibrate", "Measure what predictions of run times need"},
      {"copy", "Copy a file, into the same or another layout"},
+     {"mount", "Make the file system a folder, for every program"},
      {"sort", "Sort the records of a file"},
-     {"transpose", "Transpose a matrix whose rows are records"}}};
+     {"transpose", "Transpose a matrix whose rows are records"},
+     {"umount", "End a mount, when all is sent"}}};
 
 // Programs, but not for people.
 constexpr std::array<std::string_view, 7> kNoTools = {"server",   "lfs",           "exec",        "count",
@@ -96,7 +98,7 @@ std::string overview(const CLI::App& app, const std::vector<std::string>& folder
     out += fmt::format("\n{}\n", group.title);
     for (const std::string& name : group.commands) out += line(name, app.get_subcommand(name)->get_description());
   }
-  out += "\nTools: a worker beside the data on every LFS\n";
+  out += "\nPrograms of their own: tools, with a worker beside the data on every LFS, and mounts\n";
   for (const std::string& name : tools_in(app, folders)) out += line(name, about_tool(name, folders));
   return out;
 }

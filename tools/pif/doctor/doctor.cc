@@ -78,6 +78,7 @@ Outcome examine_all(const Program& program, const DoctorOptions& options) {
   check_programs(doctor, programs);
   check_limits(doctor);
   check_kernel(doctor);
+  check_mounts(doctor);
   const auto cluster = find(doctor, program);
   check_clock(doctor, cluster ? cluster->folder : "");
   if (cluster) {

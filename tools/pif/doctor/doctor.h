@@ -40,6 +40,7 @@ class Doctor {
 void check_programs(Doctor& doctor, const std::string& programs);  // folder of `pif`
 void check_limits(Doctor& doctor);
 void check_kernel(Doctor& doctor);
+void check_mounts(Doctor& doctor);                            // of file systems, whose process died
 void check_clock(Doctor& doctor, const std::string& folder);  // of the file system; empty: none
 
 // ---- a file system's files ----

@@ -23,6 +23,7 @@
 #include "pif/base/capability.h"
 #include "pif/base/handle.h"
 #include "pif/base/version.h"
+#include "pif/machine/mounts.h"
 #include "text/text.h"
 
 extern char** environ;
@@ -130,6 +131,15 @@ void check_kernel(Doctor& doctor) {
         fmt::format("Linux {} without Landlock: workers can be confined to a user, not to folders", name.release),
         "boot a kernel of 5.13 or later with lsm=landlock,... if users run tools of their own");
   doctor.ok("kernel", fmt::format("Linux {} with Landlock {}", name.release, landlock));
+}
+
+void check_mounts(Doctor& doctor) {
+  for (const machine::Mounted& mounted : machine::all_mounted()) {
+    struct stat root {};
+    if (mounted.type != "fuse.pif-mount" || ::stat(mounted.at.c_str(), &root) == 0 || errno != ENOTCONN) continue;
+    doctor.wrong("mounts", fmt::format("the process of the mount at {} is gone", mounted.at),
+                 fmt::format("pif mount {} {}; or pif umount {}", mounted.source, mounted.at, mounted.at));
+  }
 }
 
 void check_clock(Doctor& doctor, const std::string& folder) {

@@ -1,0 +1,90 @@
+// What the kernel knows of the names of a mount: files, folders and the like that it has looked up and not forgotten.
+// A node's number is the id of its first version (Entry::inode), the root's is 1. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "pif/client/client.h"
+
+namespace pif::mount {
+
+class Content;
+using NodeId = std::uint64_t;
+inline constexpr NodeId kRootNode = 1;
+
+class Nodes {
+ public:
+  explicit Nodes(unsigned clients) : clients_(clients) {}
+
+  // Its path by what is known here: others may have renamed it. kStaleFile: it was unlinked here, or is unknown.
+  [[nodiscard]] Result<std::string> path(NodeId node) const;
+  // Of a name in a folder. kTooLarge, too; kInvalid: it is not UTF-8.
+  [[nodiscard]] Result<std::string> path(NodeId folder, std::string_view name) const;
+
+  // The kernel is told of it once more. A node that had the name until now has none any more. client: whose it is, if
+  // it is a new node.
+  void look_up(NodeId folder, std::string_view name, const Entry& entry, std::optional<unsigned> client = {});
+  void forget(NodeId node, std::uint64_t lookups);
+  void rename(NodeId from_folder, std::string_view from, NodeId to_folder, std::string_view to);
+  // Whether a node is known that has the name.
+  std::optional<NodeId> find(NodeId folder, std::string_view name) const;
+  void unlink(NodeId folder, std::string_view name);
+
+  // Which client its calls go through, as long as the kernel knows it.
+  unsigned client_of(NodeId node) const;
+  // ---- open files: who calls has the node's client ----
+  std::shared_ptr<Content> content(NodeId node) const;
+  // One more handle, and its content. The last close takes it away, and returns it.
+  void open(NodeId node, std::shared_ptr<Content> content);
+  std::shared_ptr<Content> close(NodeId node);
+  std::vector<NodeId> open_nodes() const;
+  // Of what the kernel has of the file's bytes: whether it is this version still. It is from now on.
+  bool is_same_version(NodeId node, const Entry& entry);
+
+ private:
+  struct Open {
+    std::shared_ptr<Content> content;
+    std::uint32_t handles = 0;
+  };
+  struct Version {
+    std::uint64_t id = 0, bytes = 0;
+    std::int64_t modified_ns = 0;
+    bool operator==(const Version&) const = default;
+  };
+  struct Node {
+    NodeId folder = 0;  // 0: it has no name any more
+    std::string name;
+    std::uint64_t lookups = 0;
+    unsigned client = 0;
+    Version version;
+  };
+  struct Name {
+    NodeId folder;
+    std::string_view name;  // the node's
+    bool operator==(const Name&) const = default;
+  };
+  struct HashName {
+    std::size_t operator()(const Name& name) const {
+      return std::hash<std::string_view>()(name.name) * 31 + static_cast<std::size_t>(name.folder);
+    }
+  };
+  bool add_names(NodeId node, std::string& path) const;
+  void set_name(NodeId id, Node& node, NodeId folder, std::string_view name);
+  void clear_name(Node& node);
+
+  const unsigned clients_;
+  mutable std::mutex mutex_;  // guards all below
+  std::unordered_map<NodeId, Node> nodes_;
+  std::unordered_map<Name, NodeId, HashName> names_;
+  std::unordered_map<NodeId, Open> open_;
+};
+
+}  // namespace pif::mount

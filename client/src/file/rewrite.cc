@@ -1,0 +1,42 @@
+#include "pif/client/rewrite.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "file/file_state.h"
+
+namespace pif::client {
+namespace {
+
+constexpr std::uint64_t kCopiedAtOnce = 4u << 20;
+
+}  // namespace
+
+Status copy_start(File& from, File& to, std::uint64_t end) {
+  std::vector<std::byte> bytes(std::min(kCopiedAtOnce, end));
+  for (std::uint64_t at = 0; at < end;) {
+    const auto piece = std::span(bytes).first(std::min<std::uint64_t>(bytes.size(), end - at));
+    PIF_TRY_VALUE(const std::size_t read, from.pread(piece, at));
+    if (read < piece.size())
+      return fail(Code::kCorrupt, fmt::format("{} ends at byte {} of {}", from.state().parts.path, at + read, end));
+    PIF_TRY(to.pwrite(piece, at));
+    at += read;
+  }
+  return {};
+}
+
+Result<File> rewrite(Client& client, File& of, const RewriteOptions& options) {
+  PIF_TRY_VALUE(const FileLength length, of.file_length());
+  const std::uint64_t end = std::min(options.keep, length.bytes);
+  if (end > options.bytes_max) {
+    return fail(Code::kUnsupported, fmt::format("{}: for this change its {} bytes would be copied; at most {} are",
+                                                of.state().parts.path, end, options.bytes_max));
+  }
+  PIF_TRY_VALUE(File made, client.create_instead_of(of.id()));
+  PIF_TRY(copy_start(of, made, end));
+  return made;
+}
+
+}  // namespace pif::client

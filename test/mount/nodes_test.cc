@@ -1,0 +1,114 @@
+// What a mount knows of names, and the words after -o.
+#include "../../bind/mount/nodes.h"
+
+#include <catch2/catch.hpp>
+
+#include "../../bind/mount/error_numbers.h"
+#include "../../bind/mount/options.h"
+
+using namespace pif;
+using mount::errno_of;
+using mount::kRootNode;
+using mount::MountOptions;
+using mount::Nodes;
+using MountNode = mount::NodeId;
+
+namespace {
+
+Entry entry(MountNode inode) {
+  Entry entry;
+  entry.inode = entry.id = inode;
+  return entry;
+}
+
+std::string path_of(const Nodes& nodes, MountNode node) {
+  const auto path = nodes.path(node);
+  return path ? *path : std::string(code_name(path.error().code));
+}
+
+}  // namespace
+
+TEST_CASE("a node's path follows renames, and ends with its name") {
+  Nodes nodes(8);
+  CHECK(path_of(nodes, kRootNode) == "/");
+  nodes.look_up(kRootNode, "d", entry(10));
+  nodes.look_up(10, "f", entry(11));
+  CHECK(path_of(nodes, 11) == "/d/f");
+  nodes.rename(kRootNode, "d", kRootNode, "e");
+  CHECK(path_of(nodes, 11) == "/e/f");
+  nodes.look_up(10, "g", entry(12));
+  nodes.rename(10, "f", 10, "g");  // replaces
+  CHECK(path_of(nodes, 11) == "/e/g");
+  CHECK(path_of(nodes, 12) == "stale-file");
+  nodes.unlink(10, "g");
+  CHECK(path_of(nodes, 11) == "stale-file");
+  CHECK(!nodes.find(10, "g"));
+}
+
+TEST_CASE("a name that others gave to another file belongs to that one") {
+  Nodes nodes(8);
+  nodes.look_up(kRootNode, "f", entry(20));
+  nodes.look_up(kRootNode, "f", entry(21));
+  CHECK(nodes.find(kRootNode, "f") == MountNode{21});
+  CHECK(path_of(nodes, 20) == "stale-file");
+  nodes.look_up(kRootNode, "g", entry(21));  // renamed elsewhere
+  CHECK(!nodes.find(kRootNode, "f"));
+  CHECK(path_of(nodes, 21) == "/g");
+}
+
+TEST_CASE("a node is forgotten with the last lookup") {
+  Nodes nodes(8);
+  nodes.look_up(kRootNode, "f", entry(30), 5);
+  nodes.look_up(kRootNode, "f", entry(30), 6);
+  CHECK(nodes.client_of(30) == 5);
+  nodes.forget(30, 1);
+  CHECK(path_of(nodes, 30) == "/f");
+  nodes.forget(30, 1);
+  CHECK(path_of(nodes, 30) == "stale-file");
+  CHECK(nodes.client_of(30) == 30 % 8);
+}
+
+TEST_CASE("names and paths have limits") {
+  Nodes nodes(1);
+  CHECK(nodes.path(kRootNode, std::string(255, 'x')).has_value());
+  CHECK(nodes.path(kRootNode, std::string(256, 'x')).error().code == Code::kTooLarge);
+  CHECK(nodes.path(kRootNode, "\xff").error().code == Code::kInvalid);
+}
+
+TEST_CASE("the kernel keeps what it has of a file as long as it is the same version") {
+  Nodes nodes(1);
+  Entry version = entry(40);
+  CHECK(!nodes.is_same_version(40, version));  // unknown
+  nodes.look_up(kRootNode, "f", version);
+  CHECK(!nodes.is_same_version(40, version));
+  CHECK(nodes.is_same_version(40, version));
+  version.file_length.bytes = 1;
+  CHECK(!nodes.is_same_version(40, version));
+  version.modified_ns = 1;
+  CHECK(!nodes.is_same_version(40, version));
+  version.id = 41;
+  CHECK(!nodes.is_same_version(40, version));
+  CHECK(nodes.is_same_version(40, version));
+}
+
+TEST_CASE("options of a mount") {
+  MountOptions options;
+  REQUIRE(mount::add_mount_words("rw,nodev,allow_other,_netdev,attr_timeout=0.5,rewrite_max=2G", options));
+  CHECK(options.for_kernel == std::vector<std::string>{"nodev", "allow_other"});
+  CHECK(options.attr_timeout == 0.5);
+  CHECK(options.rewrite_max == std::uint64_t{2} << 30);
+  REQUIRE(mount::add_mount_words("ro", options));
+  CHECK(options.read_only);
+  for (const char* wrong : {"nonsense", "attr_timeout", "attr_timeout=x", "attr_timeout=-1",
+                            "rewrite_max=", "rewrite_max=1X", "rewrite_max=99999999T", "ro=1"}) {
+    INFO(wrong);
+    const auto added = mount::add_mount_words(wrong, options);
+    REQUIRE(!added);
+    CHECK(added.error().code == Code::kInvalid);
+  }
+}
+
+TEST_CASE("each code has its number") {
+  CHECK(errno_of(Code::kNoSpace) == ENOSPC);
+  for (std::uint32_t number = 1; number <= 28; ++number) CHECK(errno_of(code_from_number(number)) > 0);
+}
