@@ -104,10 +104,11 @@ void Content::take_newer(Entry entry, std::optional<File> opened) {
 // Of a file that has no name: one that is never committed.
 Result<File> Content::create_unlinked(std::uint64_t keep) {
   if (keep > rewrite_max_) return fail(Code::kUnsupported, "a file without a name would be copied, and is too large");
-  PIF_TRY_VALUE(File* const from, readable());
   CreateOptions options;
   options.format = entry_.format;
   PIF_TRY_VALUE(File made, client_.create(folder_ + "/.unlinked", options));
+  if (keep == 0) return made;
+  PIF_TRY_VALUE(File* const from, readable());
   PIF_TRY(client::copy_start(*from, made, keep));
   return made;
 }
@@ -151,17 +152,25 @@ Result<std::size_t> Content::read(std::span<std::byte> out, std::uint64_t offset
   // What is gathered, and a hole in front of it.
   const bool has_all = gathered_.is_empty() || offset + out.size() <= std::min(gathered_.begin(), told_size());
   if (!has_all) PIF_TRY(send());
+  if (is_forgotten()) return 0;
   PIF_TRY_VALUE(File* const file, readable());
   PIF_TRY_VALUE(const std::size_t done, file->pread(out, offset));
   if (!version_) entry_.file_length = file->file_length_seen();
   return done;
 }
 
-Status Content::prepare(std::uint64_t offset) {
+Status Content::prepare_append() {
   if (state_ != State::kCommitted) return {};
   PIF_TRY(check_changeable(entry_));
+  if (is_forgotten()) return begin_version(0);
   PIF_TRY_VALUE(File* const file, writable());
   PIF_TRY_VALUE(entry_.file_length, file->file_length());
+  return {};
+}
+
+Status Content::prepare(std::uint64_t offset) {
+  PIF_TRY(prepare_append());
+  if (state_ != State::kCommitted) return {};
   const std::uint64_t end = entry_.file_length.bytes;
   const bool in_place = offset < end ? !entry_.is_protected : offset - end <= kGapFilledMax;
   return in_place ? Status() : begin_version(end);
@@ -191,11 +200,7 @@ Status Content::append(std::span<const std::byte> in, Time now) {
   const bool goes_on = appends_ && gathered_.takes(gathered_.end(), in.size());
   if (!goes_on) PIF_TRY(send());
   if (gathered_.is_empty()) {
-    if (state_ == State::kCommitted) {
-      PIF_TRY(check_changeable(entry_));
-      PIF_TRY_VALUE(File* const file, writable());
-      PIF_TRY_VALUE(entry_.file_length, file->file_length());
-    }
+    PIF_TRY(prepare_append());
     appends_ = true;
   }
   return add(in, size(), now);
@@ -241,11 +246,13 @@ Status Content::truncate(std::uint64_t size) {
   PIF_TRY(send());
   if (state_ == State::kCommitted) {
     PIF_TRY(check_changeable(entry_));
-    PIF_TRY_VALUE(File* const file, readable());
-    PIF_TRY_VALUE(entry_.file_length, file->file_length());
+    if (!is_forgotten()) {
+      PIF_TRY_VALUE(File* const file, readable());
+      PIF_TRY_VALUE(entry_.file_length, file->file_length());
+    }
     const std::uint64_t end = entry_.file_length.bytes;
     if (size == end) return {};
-    if (size > end && size - end <= kGapFilledMax) return grow(size);
+    if (size > end && size - end <= kGapFilledMax && !is_forgotten()) return grow(size);
     PIF_TRY(begin_version(std::min(size, end)));
   }
   if (size == version_->file_length_seen().bytes) return {};

@@ -77,10 +77,16 @@ class Content {
   bool take_moved() { return std::exchange(has_moved_, false); }
 
  private:
+  // The server forgets an empty file with its name, though it is open.
+  bool is_forgotten() const {
+    return is_unlinked_ && state_ == State::kCommitted && gathered_.is_empty() && told_size() == 0;
+  }
   Result<File*> readable();
   Result<File*> writable();
   Status begin_version(std::uint64_t keep);
   Result<File> create_unlinked(std::uint64_t keep);
+  // Before an append: its end is known, if it is the committed file that is appended to.
+  Status prepare_append();
   // Before a change of the committed file at `offset`: begins a new version where it cannot be made in place.
   Status prepare(std::uint64_t offset);
   Status add(std::span<const std::byte> in, std::uint64_t offset, Time now);

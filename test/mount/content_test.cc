@@ -182,6 +182,24 @@ TEST_CASE("a committed file that loses its name while it is open can still be ch
   });
 }
 
+TEST_CASE("an empty file that loses its name while it is open can still be changed") {
+  with_two(3, [](Client& here, Client&) {
+    must(here.create_empty("/f"));
+    File file = must(here.open("/f"));
+    Content content = opened(here, std::move(file), kRewriteMax);
+    must(content.hold());
+    must(here.remove("/f"));
+    content.unlink("");
+    Bytes out(10);
+    CHECK(must(content.read(out, 0)) == 0);
+    must(content.append(pattern(10), Time{}));
+    must(content.commit());
+    CHECK(must(content.read(out, 0)) == 10);
+    CHECK(out == pattern(10));
+    must(content.finish());
+  });
+}
+
 TEST_CASE("the new version takes the place of the old one under whatever name that has by then") {
   with_two(3, [](Client& here, Client& there) {
     Content content(here, must(here.create_now("/a", {})), kRewriteMax);
