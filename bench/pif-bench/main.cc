@@ -45,6 +45,7 @@ const std::map<std::string, void (*)(Context&)> kGroups = {
     {"7-sort/lines", bench_sort_lines},
     {"8-memory", bench_memory},
     {"9-transpose", bench_transpose},
+    {"m-mount", bench_mount},
     {"p-parity", bench_parity},
     {"x-fairness", bench_fairness},
     {"x-galley/descriptors", bench_galley_descriptors},
