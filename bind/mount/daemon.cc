@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,8 +37,10 @@ Result<int> start_in_background(int argc, char** argv) {
   ::posix_spawnattr_init(&attributes);
   ::posix_spawn_file_actions_adddup2(&actions, writing.get(), kReportFd);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  std::error_code none;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", none).string();  // it gives the name
   pid_t child = 0;
-  const int failed = ::posix_spawn(&child, "/proc/self/exe", &actions, &attributes, pointers.data(), environ);
+  const int failed = ::posix_spawn(&child, program.c_str(), &actions, &attributes, pointers.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return fail_errno(failed, "cannot start a process");

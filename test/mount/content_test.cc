@@ -216,6 +216,22 @@ TEST_CASE("the new version takes the place of the old one under whatever name th
   });
 }
 
+TEST_CASE("of two that rewrite a file the last close wins") {
+  with_two(3, [](Client& here, Client& there) {
+    put(here, "/f", {}, pattern(100));
+    Content first = opened(here, must(here.open("/f")), kRewriteMax);
+    Content second = opened(here, must(here.open("/f")), kRewriteMax);
+    for (Content* one : {&first, &second}) must(one->truncate(0));
+    must(first.write(pattern(10, 2), 0, Time{}));
+    must(second.write(pattern(11, 3), 0, Time{}));
+    must(second.flush());
+    must(first.flush());
+    CHECK(get(there, "/f") == pattern(10, 2));
+    must(first.finish());
+    must(second.finish());
+  });
+}
+
 TEST_CASE("a larger file than may be copied is not rewritten") {
   with_two(4, [](Client& here, Client&) {
     CreateOptions options;

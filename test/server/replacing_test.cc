@@ -121,18 +121,34 @@ TEST_CASE("what takes a file's place has its owner, mode, attributes and inode, 
   require_sound(world);
 }
 
+TEST_CASE("of two that rewrite a file the last commit wins, unless it is meant for what the other one has replaced") {
+  World world;
+  Client client(world);
+  const std::uint64_t old = client.put("/f");
+  const auto first = create_instead_of(client, old), second = create_instead_of(client, old),
+             third = create_instead_of(client, old);
+  REQUIRE(first);
+  REQUIRE(second);
+  REQUIRE(third);
+  CHECK(commit(client, first->file()) == Code::kOk);
+  CHECK(commit(client, second->file()) == Code::kOk);
+  CHECK(client.stat("/f")->id() == second->file());
+  CHECK(client.stat("/f")->inode() == old);
+  Envelope meant = Client::commit_request(third->file());
+  *meant.mutable_commit()->mutable_if_length() = client.stat("/f")->file_length();
+  CHECK(client.ask(meant).error().code == Code::kStaleFile);
+  CHECK(create_instead_of(client, old).error().code == Code::kStaleFile);
+  client.put("/other");
+  REQUIRE(client.rename("/other", "/f"));
+  CHECK(commit(client, third->file()) == Code::kStaleFile);  // that is no version of it
+  require_sound(world);
+}
+
 TEST_CASE("a file that was removed or replaced meanwhile is not replaced") {
   World world;
   Client client(world);
   const std::uint64_t old = client.put("/f");
-  const auto first = create_instead_of(client, old), second = create_instead_of(client, old);
-  REQUIRE(first);
-  REQUIRE(second);
-  CHECK(commit(client, first->file()) == Code::kOk);
-  CHECK(commit(client, second->file()) == Code::kStaleFile);
-  CHECK(create_instead_of(client, old).error().code == Code::kStaleFile);
-  CHECK(client.stat("/f")->id() == first->file());
-  const auto third = create_instead_of(client, first->file());
+  const auto third = create_instead_of(client, old);
   REQUIRE(third);
   REQUIRE(client.remove("/f") == Code::kOk);
   CHECK(commit(client, third->file()) == Code::kStaleFile);

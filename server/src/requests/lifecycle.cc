@@ -185,6 +185,7 @@ Status create_now(ServerContext& context, const Call& call, const Place& at, con
   proto::StoredEntry created = empty;
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
   created.set_id(id);
+  created.set_inode(empty.id());
   created.mutable_attributes()->set_owner(call.who().uid);  // whose it is to commit
   describe_created(context, call, created, reply);
   return put_pending(context, call, at.folder->id(), at.name, created, empty.id());
@@ -228,7 +229,8 @@ Status create_instead_of(ServerContext& context, const Call& call, std::uint64_t
   if (like.nodes_size() == 0) ++context.layouts_chosen;
   PIF_TRY_VALUE(const proto::Attributes attributes,
                 new_attributes(context, call.who(), {}, wanted_of(like), proto::FILE_ENTRY));
-  const proto::StoredEntry entry = new_entry(like, attributes, id, std::move(layout));
+  proto::StoredEntry entry = new_entry(like, attributes, id, std::move(layout));
+  entry.set_inode(inode_of(replaced.entry));
   describe_layout(context, entry, reply);
   describe_created(context, call, entry, reply);
   *reply.mutable_format() = entry.format();
@@ -336,7 +338,19 @@ Result<Target> target_of(ServerContext& context, const Requester& who, const pro
   return Target{row.parent(), row.name(), std::move(existing)};
 }
 
-Result<Target> target_instead_of(ServerContext& context, std::uint64_t file, const proto::Commit& ask) {
+// Of two that rewrite one file the last commit wins: the other's version has the name by then. Who said what he read
+// (if_length) has not read that one.
+Result<std::uint64_t> newest_version(ServerContext& context, const proto::StoredFile& row, const proto::Commit& ask) {
+  PIF_TRY_VALUE(const auto known, committed_file(context, row.instead_of()));
+  if (known || ask.has_if_length()) return row.instead_of();
+  PIF_TRY_VALUE(const auto named, context.rows.entry(row.parent(), row.name()));
+  const bool is_version = named && named->type() == proto::FILE_ENTRY && inode_of(*named) == row.entry().inode() &&
+                          row.entry().inode() != 0;
+  return is_version ? named->id() : row.instead_of();
+}
+
+Result<Target> target_instead_of(ServerContext& context, const proto::StoredFile& row, const proto::Commit& ask) {
+  PIF_TRY_VALUE(const std::uint64_t file, newest_version(context, row, ask));
   PIF_TRY_VALUE(Replaced replaced, file_to_replace(context, file));
   const proto::FileLength& now = replaced.entry.file_length();
   if (ask.has_if_length() && (ask.if_length().records() != now.records() || ask.if_length().bytes() != now.bytes())) {
@@ -378,8 +392,8 @@ Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
   PIF_TRY(check_file_length(made.format(), ask.file_length()));
   PIF_TRY(check_members(context, *row, ask.file_length()));
   if (made.placed()) PIF_TRY(check_placed(context, call, ask));
-  PIF_TRY_VALUE(const Target target, row->instead_of() != 0 ? target_instead_of(context, row->instead_of(), ask)
-                                                            : target_of(context, call.who(), *row));
+  PIF_TRY_VALUE(const Target target,
+                row->instead_of() != 0 ? target_instead_of(context, *row, ask) : target_of(context, call.who(), *row));
   const proto::StoredEntry entry = committed_entry(context, *row, target, ask);
   ++context.weight;
   if (row->instead_of() == 0) context.changed_folders.insert(target.parent);

@@ -452,8 +452,9 @@ class Client {
   [[nodiscard]] Result<CreatedNow> create_now(const std::string& path, const CreateOptions& options = {});
   // A new version of the committed file `id`, which its writers may make: of its format, with its named attributes, on
   // its LFSs, or others where one of these is not there. The commit takes the file's place under whatever name it has
-  // by then, with its owner, group, mode, named attributes and inode. kStaleFile, from here or the commit: it was
-  // removed, or another version has its place; kUnsupported: it has forks.
+  // by then, with its owner, group, mode, named attributes and inode. Of two that rewrite a file so the last commit
+  // wins. kStaleFile, from here: it was removed or replaced; from the commit: all its versions are gone, or,
+  // commit_if(), it itself is; kUnsupported: it has forks.
   [[nodiscard]] Result<File> create_instead_of(std::uint64_t id);
   // A file that another client creates and shares (File::share()). kPermission: of another user; kBadCapability: no
   // token, or one that has expired; kStaleFile: it was committed or given up; kExists: this client is a member already.
