@@ -24,7 +24,9 @@ void reply_attributes(fuse_req_t request, const Entry& entry, bool is_gone) {
 }
 
 bool is_unlinked(fuse_req_t request, NodeId node) {
-  const auto content = mount_of(request).nodes.content(node);
+  if (!mount_of(request).nodes.content(node)) return false;
+  const auto client = client_for(request, node);
+  const auto content = client ? mount_of(request).nodes.content(node) : nullptr;
   return content && content->is_unlinked();
 }
 
