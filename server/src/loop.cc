@@ -66,6 +66,8 @@ Time Loop::next_deadline() const {
       std::min({context_.outbox.next_deadline(), context_.parking.next_deadline(), context_.groups.next_deadline()});
   if (may_change()) next = std::min(next, tick_);
   if (context_.standing == Standing::kGathering) next = std::min(next, context_.started + context_.config.gather_max);
+  if (context_.standing == Standing::kAdmitting)
+    next = std::min(next, context_.admitting_since + context_.config.gather_max);
   if (is_held()) next = std::min(next, context_.held.until);
   for (const NodesWaiter& waiter : context_.waiters) next = std::min({next, waiter.deadline, waiter.next_sign});
   return next;
@@ -141,7 +143,8 @@ Status Loop::check_right(wire::Right right, const proto::Envelope& request, cons
 }
 
 bool Loop::holds_up(net::Delivery& delivery, const wire::Operation& operation, unsigned when) {
-  const unsigned now = (context_.standing == Standing::kGathering ? kWhileGathering : 0u) |
+  const bool is_early = context_.standing == Standing::kGathering || context_.standing == Standing::kAdmitting;
+  const unsigned now = (is_early ? kWhileGathering : 0u) |
                        (context_.standing == Standing::kBehind ? kWhileBehind : 0u) | (is_held() ? kWhileHeld : 0u);
   if ((now & ~when) == 0) return false;
   const net::PeerId peer = delivery.peer;
@@ -216,7 +219,8 @@ void Loop::end_waiting() {
   }
   if (is_held()) return;
   end_gathering(context_);
-  if (context_.standing == Standing::kGathering) return;
+  end_admitting(context_);
+  if (context_.standing == Standing::kGathering || context_.standing == Standing::kAdmitting) return;
   for (net::Delivery& delivery : context_.parking.take()) handle(delivery, context_.clock.now());
 }
 

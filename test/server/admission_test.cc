@@ -306,6 +306,38 @@ TEST_CASE("after a start the server waits for its LFSs, and no longer than it ma
   CHECK(late.answer(other));
 }
 
+TEST_CASE("files are made when the LFSs that were asked are admitted: they are of these incarnations") {
+  OneLfs one;
+  const auto old = one.snapshot();
+  one.lfs.change(one.world);
+  one.lfs.change(one.world);
+  one.world.gather_max = std::chrono::seconds(3);
+  const bool is_old = GENERATE(false, true);
+  one.restart(is_old ? old : one.world.state);
+  if (!is_old) REQUIRE(one.lfs.beat(one.world, kAsks).verdict() == kAdmitted);
+  if (is_old) {
+    REQUIRE(one.lfs.beat(one.world, kAsks).verdict() == kServerBehind);
+    Client owner(one.world);
+    Envelope done;
+    done.mutable_adopt_files()->set_done(true);
+    REQUIRE(owner.ask(done));
+  }
+  Client client(one.world);
+  const auto id = client.post(Client::create_request("/x"));
+  one.world.run();
+  CHECK_FALSE(one.world.reply(client.peer(), id));
+  SECTION("one that is admitted") {
+    one.lfs.start(one.world);
+    const auto made = client.answer(id);
+    REQUIRE(made);
+    CHECK(made->create_reply().nodes(0).incarnation() == one.lfs.incarnation);
+  }
+  SECTION("one that is not heard any more is not waited for long") {
+    one.world.advance(3);
+    CHECK(client.answer(id).error().code == Code::kUnavailable);
+  }
+}
+
 TEST_CASE("marked files are opened by who asks for stale ones, and a new file of the name is not marked") {
   OneLfs one;
   Client client(one.world);

@@ -281,6 +281,16 @@ bool Registry::all_met() const {
   return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node.second.met; });
 }
 
+bool Registry::all_admitted() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [this](const auto& one) {
+    const Node& node = one.second;
+    const bool is_refused = !node.info.trouble().empty() || views_.of(one.first).is_incomplete;
+    const bool is_admitted =
+        node.presented.stage() != wire::kAsks && node.confirmed == node.presented.node().incarnation();
+    return !node.met || is_refused || is_admitted;
+  });
+}
+
 std::vector<Node*> Registry::all() {
   std::vector<Node*> all;
   for (auto& [id, node] : nodes_) all.push_back(&node);

@@ -115,6 +115,8 @@ class Registry {
 
   // Whether all nodes that the directory knows have presented themselves since the start.
   bool all_met() const;
+  // Whether those that have, and may serve, do so.
+  bool all_admitted() const;
   std::vector<Node*> all();
   Node* find(std::uint32_t id);
 

@@ -58,6 +58,7 @@ struct RemoveJob {
 // Whether the server serves. What is asked of one that does not yet waits.
 enum class Standing : std::uint8_t {
   kGathering,  // has started a moment ago: LFSs may know more than the directory does
+  kAdmitting,  // LFSs that have come become the incarnations of which new files are, a moment from now
   kServing,
   kBehind,  // one did: nobody is served, and nothing removed, until a person decides
 };
@@ -99,6 +100,7 @@ struct ServerContext {
   std::deque<RemoveJob> jobs;
   std::vector<std::uint64_t> left_open;  // files that sessions had open for writing when they ended
   Time started{};
+  Time admitting_since{};
   Description description;
   // Of this turn.
   Time now{};
@@ -201,7 +203,11 @@ void fill_answer(const ParallelGroups::Answer& answer, proto::Envelope& reply);
 [[nodiscard]] Status require_owner(const Requester& who);
 // Looks for a newer description, which counts from now on.
 void refresh_description(ServerContext& context);
-// Serves from now on: once all LFSs that the directory knows have presented themselves, or the time for that is over.
+// Admits LFSs from now on: once all that the directory knows have presented themselves, or the time for that is over.
 void end_gathering(ServerContext& context);
+void begin_admitting(ServerContext& context);
+// Serves from now on: once all LFSs that have come are admitted, or the time for that is over. Files that are made
+// before would be of incarnations that end at this moment.
+void end_admitting(ServerContext& context);
 
 }  // namespace pif::server

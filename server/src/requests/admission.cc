@@ -48,6 +48,10 @@ std::string older(const ServerContext& context, const Node& node) {
       rebuilt);
 }
 
+bool goes_along(const ServerContext& context) {
+  return context.standing == Standing::kServing || context.standing == Standing::kAdmitting;
+}
+
 // The root is who it should be, and as old as it was heard last, or older.
 bool is_current(const Node& node) {
   const proto::NodeInfo& info = node.presented.node();
@@ -89,7 +93,7 @@ Status come_back(ServerContext& context, Node& node) {
 
 // What it presents is confirmed thereby: it may end before it has kept what it is offered, and present the same again.
 Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
-  PIF_ASSERT(context.standing == Standing::kServing && context.held.by == 0, context.standing);
+  PIF_ASSERT(goes_along(context) && context.held.by == 0, context.standing);
   PIF_ASSERT(is_current(node), node.info.id());
   const Membership& membership = context.registry.views().of(node.info.id());
   if (membership.is_incomplete && membership.state == wire::kViewMember &&
@@ -110,7 +114,7 @@ Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
 // It has kept what it was offered, which is durable here before it serves: an older state of its root is stale from now
 // on.
 Status confirm(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
-  PIF_ASSERT(context.standing == Standing::kServing && context.held.by == 0, context.standing);
+  PIF_ASSERT(goes_along(context) && context.held.by == 0, context.standing);
   PIF_ASSERT(node.presented.node().incarnation() == node.offered, node.presented.node().incarnation(), node.offered);
   context.registry.note_alive(node, context.now);
   node.confirmed = node.offered;
@@ -124,7 +128,7 @@ Status confirm(ServerContext& context, Node& node, proto::HeartbeatReply& reply)
 
 Status go_on(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   const proto::NodeInfo& info = node.presented.node();
-  PIF_ASSERT(context.standing == Standing::kServing && info.number() >= node.number, info.number(), node.number);
+  PIF_ASSERT(goes_along(context) && info.number() >= node.number, info.number(), node.number);
   if (node.confirmed != info.incarnation() || node.number != info.number()) node.stored = false;
   node.confirmed = info.incarnation();
   node.number = info.number();
@@ -270,6 +274,18 @@ void refresh_description(ServerContext& context) {
 void end_gathering(ServerContext& context) {
   if (context.standing != Standing::kGathering) return;
   if (context.registry.all_met() || context.now - context.started >= context.config.gather_max)
+    begin_admitting(context);
+}
+
+void begin_admitting(ServerContext& context) {
+  PIF_ASSERT(!goes_along(context), context.standing);
+  context.standing = Standing::kAdmitting;
+  context.admitting_since = context.now;
+}
+
+void end_admitting(ServerContext& context) {
+  if (context.standing != Standing::kAdmitting) return;
+  if (context.registry.all_admitted() || context.now - context.admitting_since >= context.config.gather_max)
     context.standing = Standing::kServing;
 }
 

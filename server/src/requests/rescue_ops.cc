@@ -187,7 +187,7 @@ Status adopt_files(ServerContext& context, Call& call, const proto::AdoptFiles& 
   }
   spdlog::warn("this directory is kept though LFSs have seen a newer one, by uid {}'s word", call.who().uid);
   context.rows.on_commit([&context] {
-    context.standing = Standing::kServing;
+    begin_admitting(context);
     context.behind.clear();
     context.behind_since = 0;
   });
