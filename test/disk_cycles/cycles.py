@@ -120,7 +120,7 @@ class Cycles:
     def put_back(self, *names):
         for name in names:
             empty(self.root(name))
-            subprocess.run(["cp", "-a", self.fs.local("kept-" + name) + "/.", self.root(name)], check=True)
+            bring(self.fs.local("kept-" + name), self.root(name))
 
     def replace(self, lfs):
         """An empty disk in place of a dead one: docs/DISKS.md."""
@@ -284,6 +284,12 @@ def process_in(folder):
     return None
 
 
+def bring(copy, root):
+    """The root has all of the copy, durably: a disk that fails later keeps what was synced."""
+    subprocess.run(["cp", "-a", copy + "/.", root], check=True)
+    subprocess.run(["sync", "-f", root], check=True)
+
+
 def move_roots_to_own_disks(fs, names):
     """{LFS: its disk}; the file system is down meanwhile."""
     fs.ok("down", "-q", fs.folder)
@@ -293,7 +299,7 @@ def move_roots_to_own_disks(fs, names):
         aside = fs.local("aside")
         os.rename(root, aside)
         made[name] = disks.Disk(fs.local(name + ".xfs"), root)
-        subprocess.run(["cp", "-a", aside + "/.", root], check=True)
+        bring(aside, root)
         shutil.rmtree(aside)
     fs.ok("up", "-q", fs.folder)
     return made
