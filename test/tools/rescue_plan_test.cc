@@ -56,6 +56,36 @@ TEST_CASE("rows that were appended after an old directory was copied are missed 
   CHECK(marked[0].kind == wire::kMarkLost);
 }
 
+TEST_CASE("bytes that filled up a short last record after an old directory was copied are missed where they are gone") {
+  FileRecord known = file(kFileCommitted);
+  known.mutable_layout()->add_nodes(2);
+  known.mutable_file_length()->set_records(2);
+  known.mutable_file_length()->set_bytes(121);
+  auto first = component(kComponentCommitted);
+  first.mutable_shape()->mutable_format()->set_kind(1);
+  first.mutable_shape()->mutable_format()->set_record_length(100);
+  auto second = first;
+  second.mutable_shape()->set_index(1);
+  const auto [records, bytes, row] = GENERATE(std::tuple(2, 150, 1), std::tuple(3, 250, 2));
+  first.set_rows(static_cast<std::uint64_t>(row));
+  first.set_bytes(records == 2 ? 100 : 150);
+  first.mutable_published()->set_records(static_cast<std::uint64_t>(records));
+  first.mutable_published()->set_bytes(static_cast<std::uint64_t>(bytes));
+  second.set_rows(1);
+  const auto marked = [&](std::uint64_t second_bytes) {
+    second.set_bytes(second_bytes);
+    std::vector<proto::NodeInfo> nodes(2);
+    nodes[0].set_id(1);
+    nodes[1].set_id(2);
+    return plan_old({{1, known}}, {{{1, {{1, first}, {2, second}}}}}, nodes).marked;
+  };
+  const auto lost = marked(21);
+  REQUIRE(lost.size() == 1);
+  CHECK(lost[0].node == 2);
+  CHECK(lost[0].kind == wire::kMarkLost);
+  CHECK(marked(records == 2 ? 50 : 100).empty());
+}
+
 TEST_CASE("a file is marked whose LFS 0 has removed its component, and with it what it gave out") {
   FileRecord known = file(kFileCommitted);
   known.mutable_layout()->add_nodes(2);

@@ -7,6 +7,14 @@
 #include "pif/wire/convert.h"
 
 namespace pif::cli {
+std::uint64_t bytes_of_rows(const parity::Layout& layout, LfsIndex index, std::uint32_t record_length,
+                            const FileLength& file_length) {
+  const std::uint64_t rows = layout.rows(index, file_length.records);
+  if (rows == 0) return 0;
+  const RecordNumber last = layout.record_at({index, rows - 1});
+  return (rows - 1) * record_length + fixed_record_bytes(record_length, file_length, last);
+}
+
 namespace {
 
 using Kind = Finding::Kind;
@@ -100,9 +108,7 @@ class FileExam {
       return;
     }
     if (!format.is_fixed() || state.rows() != rows || rows == 0) return;
-    const RecordNumber last = layout.record_at({index, rows - 1});
-    const std::uint64_t bytes =
-        (rows - 1) * format.record_length + fixed_record_bytes(format.record_length, file_length, last);
+    const std::uint64_t bytes = bytes_of_rows(layout, index, format.record_length, file_length);
     if (state.bytes() != bytes && !(appended && state.bytes() > bytes))
       add(Kind::kLength, node, fmt::format("it has {} bytes instead of {}", state.bytes(), bytes));
   }

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "command/node_states.h"
+#include "pif/base/format.h"
+#include "pif/parity/layout.h"
 #include "pif/proto/messages.pb.h"
 
 namespace pif::cli {
@@ -48,6 +50,10 @@ std::string kind_name(Finding::Kind kind);
 inline bool is_damage(const Finding& finding) {
   return finding.kind != Finding::Kind::kLeftover && finding.kind != Finding::Kind::kQuarantined;
 }
+
+// How many bytes of a file of fixed records are in the component of one LFS.
+std::uint64_t bytes_of_rows(const parity::Layout& layout, LfsIndex index, std::uint32_t record_length,
+                            const FileLength& file_length);
 
 // `file`: as the directory has it, or null. `held`: every component of that file id on any LFS.
 std::vector<Finding> examine(std::uint64_t id, const FileRecord* file, const Held& held);

@@ -75,12 +75,17 @@ void sort(std::vector<MarkedFile>& files) {
   });
 }
 
+// Bytes that fill up a short last record make no other record.
+bool is_longer(const proto::FileLength& one, const proto::FileLength& other) {
+  return std::pair(one.records(), one.bytes()) > std::pair(other.records(), other.bytes());
+}
+
 // The length that the file had: as its LFS 0 published it, else as it was when it was sealed.
 proto::FileLength file_length_of(const Held& held) {
   proto::FileLength longest;
   for (const auto& [node, state] : held) {
     if (state.shape().index() == 0) return state.published();
-    if (state.published().records() > longest.records()) longest = state.published();
+    if (is_longer(state.published(), longest)) longest = state.published();
   }
   return longest;
 }
@@ -88,7 +93,7 @@ proto::FileLength file_length_of(const Held& held) {
 // What the directory knows of the file's length, or its LFS 0, which knows of appends first.
 proto::FileLength longest(const FileRecord& file, const Held* held) {
   const proto::FileLength there = held != nullptr && !held->empty() ? file_length_of(*held) : proto::FileLength();
-  return there.records() > file.file_length().records() ? there : file.file_length();
+  return is_longer(there, file.file_length()) ? there : file.file_length();
 }
 
 // An append makes the component at the file's LFS 0 before any rows: where others have such rows, LFS 0 has lost its
@@ -119,6 +124,17 @@ bool is_newer(const proto::NodeInfo& node, const proto::FileLayout& layout, cons
          is_elsewhere(node.id(), layout, file_length);
 }
 
+// Whether the last row is there that short, as it was before it was filled up.
+bool lacks_bytes(std::uint32_t node, const proto::FileLayout& file_layout, const proto::FileLength& file_length,
+                 const proto::ComponentState& there) {
+  const auto layout = wire::layout_of(file_layout);
+  const auto format = wire::format_of(there.shape().format());
+  const auto at = std::find(file_layout.nodes().begin(), file_layout.nodes().end(), node);
+  if (!layout || !format || !format->is_fixed() || at == file_layout.nodes().end()) return false;
+  return there.bytes() < bytes_of_rows(*layout, static_cast<LfsIndex>(at - file_layout.nodes().begin()),
+                                       format->record_length, wire::file_length_of(file_length));
+}
+
 // Whether rows are gone there. Files that its catalogue does not know have rows of a component that was being removed,
 // or whose entry is lost: the LFS does not say that it never had any (Length).
 bool is_lost(std::uint32_t node, std::uint64_t file, const proto::FileLayout& layout,
@@ -126,7 +142,8 @@ bool is_lost(std::uint32_t node, std::uint64_t file, const proto::FileLayout& la
   const std::uint64_t rows = rows_on(node, layout, file_length);
   const auto there = held.find(node);
   if (there == held.end() && (rows > 0 || everything.aside.contains({file, node}))) return true;
-  return (there != held.end() && there->second.rows() < rows) || lacks_sequencer(node, layout, held);
+  if (there == held.end()) return lacks_sequencer(node, layout, held);
+  return there->second.rows() < rows || lacks_bytes(node, layout, file_length, there->second);
 }
 
 proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held, const Everything& everything,
