@@ -63,6 +63,10 @@ struct Worker {
   std::shared_ptr<Spawning> spawning;  // waits to hear whether it was; null: it has heard
   std::uint64_t result_bytes = 0;      // of what it found, said so far,
   bool has_result = false;             // and all of it
+  std::string stream;                  // to its controller: what that has not said to have,
+  std::uint64_t stream_at = 0;         // where that begins,
+  std::uint64_t stream_room = 0;       // how much of it the controller takes now,
+  std::optional<Asker> streaming;      // and the worker's wait for room
   bool meets = false;                  // it has given what the others shall know,
   std::optional<Asker> meeting;        // and asks for theirs
 };
@@ -86,6 +90,7 @@ struct Job {
   std::optional<Wait> wait;
   std::optional<proto::WorkerMeetReply> met;  // what all workers gave, when the controller has said it
   Time meeting_until = kNever;                // then who waits for that gets word to ask again
+  Time streaming_until = kNever;              // and who waits for room
 
   bool has_live_workers() const {
     return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.gone; });
@@ -95,7 +100,13 @@ struct Job {
     std::uint64_t bytes = 0;
     for (const auto& [rank, description] : descriptions) bytes += description.size();
     for (const auto& event : events) bytes += event.result().size();
+    for (const auto& worker : workers) bytes += worker.stream.size();
     return bytes;
+  }
+  // Whether the controller, which waits, takes something of a stream.
+  bool has_stream() const {
+    return std::any_of(workers.begin(), workers.end(),
+                       [](const Worker& w) { return !w.stream.empty() && w.stream_room > 0; });
   }
   bool is_over() const { return !workers.empty() && !has_live_workers(); }
 };

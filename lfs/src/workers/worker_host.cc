@@ -24,7 +24,7 @@ constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
 constexpr std::size_t kWorkersMax = 4096;                // of all jobs
 constexpr std::uint64_t kKeptBytesMax = 256u << 20;      // of descriptions and results of all jobs,
 constexpr std::uint64_t kKeptBytesOfUserMax = kKeptBytesMax / 2;
-constexpr std::size_t kReplyBytesMax = 96u << 10;  // of events in one JobWaitReply
+constexpr std::size_t kReplyBytesMax = 96u << 10;  // of events in one JobWaitReply; without streams
 // Of a JobWait without events, where the transport tells of a controller's end: shorter than kSilenceMax. Elsewhere
 // only an answer that finds nobody does.
 constexpr Duration kHoldMax = std::chrono::seconds(5);
@@ -377,7 +377,8 @@ void WorkerHost::Impl::wait(const Request& request, const proto::JobWait& asked)
   while (!job.events.empty() && job.events.front().number() <= asked.seen()) job.events.pop_front();
   job.wait = Wait{asker, now() + std::min<Duration>(milliseconds(asked.hold_ms()), is_told ? kHoldMax : kJobHold),
                   asked.seen()};
-  if (!job.events.empty()) answer_wait(job);
+  take_rooms(job, asked);
+  if (!job.events.empty() || job.has_stream()) answer_wait(job);
 }
 
 void WorkerHost::Impl::kill(const Request& request, const proto::JobKill& asked) {
@@ -422,7 +423,8 @@ void WorkerHost::Impl::answer_wait(Job& job) {
     if (bytes > kReplyBytesMax && answer.events_size() > 0) break;
     *answer.add_events() = event;
   }
-  const bool told_all = answer.events_size() == static_cast<int>(job.events.size());
+  const bool told_events = answer.events_size() == static_cast<int>(job.events.size());
+  const bool told_all = add_streams(job, kReplyBytesMax - std::min(bytes, kReplyBytesMax), answer) && told_events;
   // Over ZeroMQ the answer may be lost, and asked for again.
   if (told_all && job.is_over() && !job.killed) job.lease = now() + (job.lease == kNever ? kJobOver : kJobClaim);
   reply(job.wait->asker, std::move(packet));
@@ -472,6 +474,7 @@ void WorkerHost::tick() {
     Job& job = it->second;
     if (job.wait && now >= job.wait->deadline) host.answer_wait(job);
     if (now >= job.meeting_until) host.answer_meetings(job);
+    if (now >= job.streaming_until) host.answer_streaming(job);
     if (now >= job.lease && !job.killed && !job.is_over()) host.kill_job(job, "its controller fell silent");
     it = now >= job.lease && !job.has_live_workers() ? host.jobs.erase(it) : std::next(it);
   }
@@ -482,7 +485,7 @@ Time WorkerHost::next_deadline() const {
   for (const auto& [id, job] : impl_->jobs) {
     next = std::min(next, job.lease);
     if (job.wait) next = std::min(next, job.wait->deadline);
-    next = std::min(next, job.meeting_until);
+    next = std::min({next, job.meeting_until, job.streaming_until});
   }
   return next;
 }

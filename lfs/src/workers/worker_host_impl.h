@@ -18,6 +18,7 @@ namespace pif::lfs {
 
 inline constexpr std::size_t kPartBytesMax = 64u << 10;                 // of a description or a result, in one message
 inline constexpr std::size_t kWholeBytesMax = 20u << 20;                // of a description, or of one worker's result
+inline constexpr std::size_t kStreamBytesMax = 1u << 20;                // of one worker, kept for its controller
 inline constexpr Duration kPollEvery = std::chrono::milliseconds(100);  // of processes whose connection is open
 inline constexpr Duration kPollSoon = std::chrono::milliseconds(1);     // of those that begin, or are ending
 inline constexpr net::CallId kFirstCall = net::CallId{1}
@@ -79,11 +80,16 @@ struct WorkerHost::Impl {
   void worker_start(const Request& request, const proto::WorkerStart& asked);
   void worker_progress(const Request& request, const proto::WorkerProgress& asked);
   void worker_result(const Request& request, const proto::WorkerResult& asked);
+  void worker_stream(const Request& request, const proto::WorkerStream& asked);
   void worker_scratch(const Request& request, const proto::WorkerScratch& asked);
   void worker_meet(const Request& request, const proto::WorkerMeet& asked);
   bool fits(const Asker& asker, const std::string& result);
   Status check_result(const Job& job, const Worker& worker, std::size_t bytes);
   void answer_meetings(Job& job);
+  void answer_streaming(Job& job);
+  void take_rooms(Job& job, const proto::JobWait& asked);
+  // At most so many bytes; whether that is all there is.
+  static bool add_streams(Job& job, std::size_t bytes_max, proto::JobWaitReply& answer);
   bool on_closed(net::PeerId peer);
 
   // ---- events ----

@@ -24,6 +24,7 @@ void WorkerHost::Impl::bind_workers(Operations& operations) {
   operations.bind<&Impl::worker_start>(*this);
   operations.bind<&Impl::worker_progress>(*this);
   operations.bind<&Impl::worker_result>(*this);
+  operations.bind<&Impl::worker_stream>(*this);
   operations.bind<&Impl::worker_scratch>(*this);
   operations.bind<&Impl::worker_meet>(*this);
 }
@@ -81,6 +82,71 @@ void WorkerHost::Impl::worker_result(const Request& request, const proto::Worker
   event.set_more(asked.more());
   reply_done(asker);
   add_event(speaker->job, std::move(event));
+}
+
+// For its controller, which says how much it takes: a worker that is ahead waits.
+void WorkerHost::Impl::worker_stream(const Request& request, const proto::WorkerStream& asked) {
+  const auto speaker = speaker_of(request);
+  const Asker asker = asker_of(request);
+  if (!speaker || !fits(asker, asked.bytes())) return;
+  auto& [job, worker] = *speaker;
+  if (worker.stream.size() >= kStreamBytesMax) {
+    worker.streaming = asker;
+    job.streaming_until = std::min(job.streaming_until, now() + kJobHoldMax);
+    return;
+  }
+  if (const auto room = room_for_bytes(job.uid, asked.bytes().size()); !room) return refuse(asker, room.error());
+  worker.stream += asked.bytes();
+  net::Packet packet = net::reply_to(asker.request);
+  packet.envelope.mutable_worker_stream_reply()->set_taken(true);
+  reply(asker, std::move(packet));
+  if (job.wait && job.has_stream()) answer_wait(job);
+}
+
+// They ask again, whether there is room by now or not.
+void WorkerHost::Impl::answer_streaming(Job& job) {
+  job.streaming_until = kNever;
+  for (auto& worker : job.workers) {
+    if (!worker.streaming) continue;
+    net::Packet packet = net::reply_to(worker.streaming->request);
+    packet.envelope.mutable_worker_stream_reply();
+    reply(*worker.streaming, std::move(packet));
+    worker.streaming.reset();
+  }
+}
+
+void WorkerHost::Impl::take_rooms(Job& job, const proto::JobWait& asked) {
+  for (const auto& room : asked.rooms()) {
+    const auto is_it = [&](const Worker& worker) { return worker.rank == room.rank(); };
+    const auto worker = std::find_if(job.workers.begin(), job.workers.end(), is_it);
+    if (worker == job.workers.end() || room.at() < worker->stream_at) continue;
+    const std::uint64_t had = std::min<std::uint64_t>(room.at() - worker->stream_at, worker->stream.size());
+    worker->stream.erase(0, had);
+    worker->stream_at += had;
+    worker->stream_room = room.bytes();
+  }
+  const bool is_waited_for = std::any_of(job.workers.begin(), job.workers.end(), [](const Worker& worker) {
+    return worker.streaming && worker.stream.size() < kStreamBytesMax;
+  });
+  if (is_waited_for) answer_streaming(job);
+}
+
+// From where the controller has them; it may ask for the same again, if the answer is lost.
+bool WorkerHost::Impl::add_streams(Job& job, std::size_t bytes_max, proto::JobWaitReply& answer) {
+  std::size_t left = std::min(bytes_max, kPartBytesMax);
+  bool is_all = true;
+  for (auto& worker : job.workers) {
+    const std::size_t bytes = std::min({left, worker.stream.size(), static_cast<std::size_t>(worker.stream_room)});
+    worker.stream_room = 0;
+    is_all = is_all && bytes == worker.stream.size();
+    if (bytes == 0) continue;
+    auto& part = *answer.add_parts();
+    part.set_rank(worker.rank);
+    part.set_at(worker.stream_at);
+    part.set_bytes(worker.stream.substr(0, bytes));
+    left -= bytes;
+  }
+  return is_all;
 }
 
 void WorkerHost::Impl::worker_meet(const Request& request, const proto::WorkerMeet& asked) {

@@ -288,7 +288,8 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
   PIF_TRY_VALUE(const Workers workers, impl.workers_of(job));
   PIF_TRY_VALUE(const job::JobDescription description, impl.describe(job, workers));
   if (impl.options.on_start) impl.options.on_start();
-  JobRun run(impl.session, impl.options, workers.places, [&impl] { return impl.keep_files(); });
+  JobRun run(
+      impl.session, impl.options, workers.places, [&impl] { return impl.keep_files(); }, job.stream);
   {
     const PhaseTimer timer(impl.report, "spawn", impl.session.clock());
     if (auto started = run.start(description.SerializeAsString()); !started)
@@ -298,6 +299,7 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
   const auto ends = run.wait();
   if (impl.options.on_finish) impl.options.on_finish();
   if (!ends) return fail(impl.with_paths(ends.error()));
+  if (ends->empty()) return std::vector<std::string>();
   if (const Status collected = impl.collect(*ends, workers); !collected)
     return fail(impl.with_paths(collected.error()));
   std::vector<std::string> values;
@@ -473,6 +475,8 @@ Result<File> Controller::read_unseen(std::size_t output) {
   impl_->report.bytes += file_lengths[output].bytes;
   return client::read_sealed(impl_->outputs[output].file, file_lengths[output]);
 }
+
+void Controller::close_inputs() { impl_->inputs.clear(); }
 
 void Controller::abort() {
   for (auto& made : impl_->outputs) (void)made.file.abort().has_value();

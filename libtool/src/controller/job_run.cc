@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kTurn = milliseconds(100);       // how soon a wanted to end is noticed
+constexpr Duration kFullTurn = milliseconds(1);     // how soon a taker is asked again that was full
 constexpr Duration kHold = seconds(5);              // of a JobWait without news; an LFS may hold it for less
 constexpr Duration kWaitTimeout = 2 * kSilenceMax;  // of a JobWait: an LFS that is silent is given up sooner
 constexpr Duration kSpawnTimeout = seconds(15);
@@ -44,19 +44,21 @@ std::string last_line(std::string text) {
 
 }  // namespace
 
-Status pump(client::Session& session, const ControllerOptions& options) {
+Status pump(client::Session& session, const ControllerOptions& options, Duration turn) {
   if (options.is_cancelled && options.is_cancelled()) return fail(Code::kCancelled, "interrupted");
   session.keep_alive();
-  return session.caller().pump(session.clock().now() + kTurn);
+  return session.caller().pump(session.clock().now() + turn);
 }
 
 JobRun::JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes,
-               std::function<Status()> keep_files)
+               std::function<Status()> keep_files, StreamTaker taker)
     : session_(session),
       options_(options),
       keep_files_(std::move(keep_files)),
       id_(session.entropy().next()),
-      ledger_(nodes.size()) {
+      ledger_(nodes.size()),
+      taker_(std::move(taker)),
+      merge_(nodes.size()) {
   for (auto& info : nodes) {
     const auto rank = static_cast<std::uint32_t>(nodes_.size());
     auto host = std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& h) { return h.info.id() == info.id(); });
@@ -193,6 +195,14 @@ Status JobRun::ask(Host& host) {
   wait.set_hold_ms(static_cast<std::uint32_t>(kHold / milliseconds(1)));
   wait.set_seen(host.seen);
   wait.set_started(is_described_ && spawning_.empty());
+  host.lacked_room = !has_room(host);
+  for (const std::uint32_t rank : host.ranks) {
+    if (!taker_) break;
+    auto& room = *wait.add_rooms();
+    room.set_rank(rank);
+    room.set_at(merge_.come(rank));
+    room.set_bytes(merge_.room(rank));
+  }
   PIF_TRY_VALUE(host.waiting, session_.start_node(host.info, net::packet_of(std::move(wait)), kWaitTimeout));
   return {};
 }
@@ -200,8 +210,11 @@ Status JobRun::ask(Host& host) {
 // ---- waiting ------------------------------------------------------------------------------------------------------
 
 Result<std::vector<job::WorkerEnd>> JobRun::wait() {
-  while (!is_over()) {
+  while (!is_over() || is_full_) {
     if (auto done = turn(); !done) return end_everywhere(std::move(done.error()));
+    if (!had_enough_) continue;
+    (void)end_everywhere({Code::kCancelled, "enough was seen", {}});
+    return std::vector<job::WorkerEnd>();
   }
   std::vector<job::WorkerEnd> ends;
   for (const auto& part : meeting_) session_.caller().forget(part.call);  // its worker is over, so it came
@@ -221,11 +234,48 @@ bool JobRun::is_over() const {
 }
 
 Status JobRun::turn() {
-  PIF_TRY(pump(session_, options_));
+  PIF_TRY(pump(session_, options_, is_full_ ? kFullTurn : kTurn));
   PIF_TRY(keep_files_());
   PIF_TRY(take_answers(spawning_));
   PIF_TRY(take_answers(meeting_));
-  return take_waits();
+  PIF_TRY(take_waits());
+  PIF_TRY(take_streams());
+  return offer_room();
+}
+
+bool JobRun::has_room(const Host& host) const {
+  const auto has = [this](std::uint32_t rank) { return merge_.room(rank) > 0; };
+  return std::all_of(host.ranks.begin(), host.ranks.end(), has);
+}
+
+// The LFS has sent nothing of a stream for which there was no room, and keeps all else until it is seen.
+Status JobRun::offer_room() {
+  for (auto& host : hosts_) {
+    if (!taker_ || !host.waiting || !host.lacked_room || !has_room(host)) continue;
+    session_.caller().forget(*host.waiting);
+    PIF_TRY(ask(host));
+  }
+  return {};
+}
+
+Status JobRun::take_streams() {
+  while (taker_ && !had_enough_) {
+    is_full_ = taker_.is_full && taker_.is_full();
+    if (is_full_) return {};
+    PIF_TRY_VALUE(const auto next, merge_.next());
+    if (!next) return {};
+    PIF_TRY_VALUE(const bool goes_on, taker_.take(next->key, next->bytes));
+    had_enough_ = !goes_on;
+  }
+  return {};
+}
+
+// Its report says how much that is.
+Status JobRun::end_stream(std::uint32_t rank) {
+  Node& node = nodes_[rank];
+  if (!node.end || node.is_streamed || merge_.come(rank) < node.end->bytes_streamed()) return {};
+  node.is_streamed = true;
+  return merge_.end(rank);
 }
 
 Status JobRun::take_answers(std::vector<Part>& parts) {
@@ -265,6 +315,12 @@ Status JobRun::take_waits() {
       PIF_TRY(take_event(event));
       host.seen = std::max(host.seen, event.number());
     }
+    for (const auto& part : answer->envelope.job_wait_reply().parts()) {
+      const bool is_next = part.rank() < nodes_.size() && part.at() == merge_.come(part.rank());
+      if (!is_next) return fail(Code::kInternal, "a part of a stream that was not asked for", host.info.name());
+      PIF_TRY(merge_.add(part.rank(), part.bytes()));
+    }
+    for (const std::uint32_t rank : host.ranks) PIF_TRY(end_stream(rank));
     if (!is_over(host)) PIF_TRY(ask(host));
   }
   return {};

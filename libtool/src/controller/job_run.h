@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "controller/letter_ledger.h"
+#include "controller/stream_merge.h"
 #include "pif/tool/controller.h"
 #include "worker/job.h"
 
@@ -19,12 +20,13 @@ class JobRun {
   // All outlive the run. nodes: by rank; several ranks may be on one node. keep_files: called in every turn; its error
   // ends the job.
   JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes,
-         std::function<Status()> keep_files);
+         std::function<Status()> keep_files, StreamTaker taker);
 
   std::uint64_t id() const { return id_; }
   // Asks for the workers, and waits until the tree has started them all.
   [[nodiscard]] Status start(const std::string& description);
-  // Waits until all workers have reported and ended; their reports by rank.
+  // Waits until all workers have reported and ended, and all is taken that they streamed; their reports by rank. None,
+  // if the taker has had enough before.
   [[nodiscard]] Result<std::vector<job::WorkerEnd>> wait();
 
  private:
@@ -36,6 +38,7 @@ class JobRun {
     bool exited = false;
     std::optional<std::string> meet;  // what its worker gives the others
     job::WorkerStatus status;
+    bool is_streamed = false;  // all that it put has come
   };
 
   // An LFS with all its workers: more than one where it stands in for others.
@@ -45,6 +48,7 @@ class JobRun {
     std::optional<net::CallId> waiting;  // JobWait under way
     std::uint64_t seen = 0;
     bool is_asked_again = false;  // since an answer was lost
+    bool lacked_room = false;     // when it was asked last: the stream of a worker there waits
   };
 
   // Sent to an LFS, which has not answered yet.
@@ -79,6 +83,12 @@ class JobRun {
   // After an answer that did not come. Fail with that error, if there is no use in it.
   [[nodiscard]] Status send_again(std::vector<Part>& parts, Part part, Error error);
   [[nodiscard]] Status ask_again(Host& host, const Error& error);
+  // What the taker takes now of the streams, and what has come whole.
+  [[nodiscard]] Status take_streams();
+  // Those are asked anew for whose streams there was no room, and is now.
+  [[nodiscard]] Status offer_room();
+  bool has_room(const Host& host) const;
+  [[nodiscard]] Status end_stream(std::uint32_t rank);
   [[nodiscard]] Status take_event(const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_result(std::uint32_t rank, const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_meet(std::uint32_t rank, std::string value);
@@ -87,7 +97,9 @@ class JobRun {
   // Of a worker that waits.
   [[nodiscard]] Status take_letters(std::uint32_t rank, const job::LetterCounts& counts);
   [[nodiscard]] tl::unexpected<Error> worker_failed(std::uint32_t rank, Error error) const;
-  [[nodiscard]] bool is_over(std::uint32_t rank) const { return nodes_[rank].end && nodes_[rank].exited; }
+  [[nodiscard]] bool is_over(std::uint32_t rank) const {
+    return nodes_[rank].end && nodes_[rank].exited && nodes_[rank].is_streamed;
+  }
   [[nodiscard]] bool is_over(const Host& host) const;
   [[nodiscard]] bool is_over() const;
   // Kills the workers everywhere, for at most a second, and hands the error back.
@@ -104,9 +116,15 @@ class JobRun {
   std::vector<std::uint32_t> lacking_;  // ranks that were not started for want of the program
   std::vector<Part> meeting_;
   LetterLedger ledger_;
+  StreamTaker taker_;
+  StreamMerge merge_;
+  bool is_full_ = false;     // the taker takes nothing now
+  bool had_enough_ = false;  // or any more
 };
 
+inline constexpr Duration kTurn = std::chrono::milliseconds(100);  // how soon a wanted to end is noticed
+
 // Waits for one turn of the loop, at most; kCancelled when the user wants to end.
-[[nodiscard]] Status pump(client::Session& session, const ControllerOptions& options);
+[[nodiscard]] Status pump(client::Session& session, const ControllerOptions& options, Duration turn = kTurn);
 
 }  // namespace pif::tool

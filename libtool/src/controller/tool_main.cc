@@ -251,9 +251,11 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common, HeldSign
   connect.route = common.route;
   connect.stale = common.stale;
   PIF_TRY_VALUE(Client client, Client::connect(connect));
-  ProgressLine line(!common.quiet && ::isatty(STDERR_FILENO) == 1, clock);
+  const bool is_shown = !common.quiet && !(tool.prints && ::isatty(STDOUT_FILENO) == 1);
+  ProgressLine line(is_shown && ::isatty(STDERR_FILENO) == 1, clock);
   Controller controller(client, controller_options(common, signals, line));
   controller.report().tool = tool.name;
+  controller.report().is_quiet = common.quiet;
   controller.report().is_json = common.json;
   controller.report().is_wanted = common.json || common.verbose || !common.report.empty();
   controller.report().add("connect", clock.now() - start);

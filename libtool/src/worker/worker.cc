@@ -165,6 +165,20 @@ void Worker::Impl::send_status(const job::WorkerStatus& status) {
   (void)world.messenger.send(lfs, std::move(packet));  // an LFS that is not there ends the worker
 }
 
+Status Worker::Impl::stream(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::string_view part = bytes.substr(0, kJobPartBytes);
+    proto::WorkerStream request;
+    request.set_bytes(std::string(part));
+    PIF_TRY_VALUE(const proto::WorkerStreamReply answer,
+                  caller.call(lfs, std::move(request), kLocalTimeout, node_name));
+    if (!answer.taken()) continue;  // an LFS that is not there ends the worker, and a controller that is gone
+    bytes.remove_prefix(part.size());
+    bytes_streamed += part.size();
+  }
+  return {};
+}
+
 Status Worker::Impl::report(const Status& outcome) {
   job::WorkerEnd end;
   Status ended = outcome;
@@ -183,6 +197,7 @@ Status Worker::Impl::report(const Status& outcome) {
     if (input) end.set_bytes_read(end.bytes_read() + input->bytes_read());
   }
   end.set_bytes_sent(bytes_sent);
+  end.set_bytes_streamed(bytes_streamed);
   if (ended) end.set_value(std::move(result));
   if (ended && mail) *end.mutable_letters() = mail->letters();
   inputs.clear();

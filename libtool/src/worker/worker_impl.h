@@ -30,6 +30,8 @@ struct Worker::Impl {
   [[nodiscard]] Status run(access::Requests& requests);
   // Tells the controller. It may miss it, if another one follows soon.
   void send_status(const job::WorkerStatus& status);
+  // More for the controller, which takes it when it wants to.
+  [[nodiscard]] Status stream(std::string_view bytes);
   [[nodiscard]] Status report(const Status& outcome);
   [[nodiscard]] Status end_outputs(job::WorkerEnd& end);
   [[nodiscard]] std::optional<LfsIndex> index_of(const access::FileParts& parts) const;
@@ -48,6 +50,7 @@ struct Worker::Impl {
   std::vector<std::unique_ptr<Output>> outputs;
   std::string result;
   std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_streamed = 0;
   std::shared_ptr<std::atomic<int>> lost = std::make_shared<std::atomic<int>>(0);  // by a disk, of scratch files
   Time next_progress{};
   std::atomic<unsigned> known_cores = 0;  // 0: not known yet

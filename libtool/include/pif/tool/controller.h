@@ -22,6 +22,7 @@
 #include "pif/client/client.h"
 #include "pif/component/storage.h"
 #include "pif/tool/report.h"
+#include "pif/tool/stream_taker.h"
 
 namespace pif::tool {
 
@@ -60,6 +61,8 @@ struct Job {
   std::string value = {};  // for the workers: Worker::value(); at most kJobValueBytesMax
   // On each machine, for all workers there together (Worker::threads()); 0: as many as it has cores for them.
   unsigned threads = 0;
+  // Of what workers put into a RecordStream; without it they cannot.
+  StreamTaker stream = {};
 };
 
 class Controller {
@@ -74,6 +77,8 @@ class Controller {
   // number, from 0. Else as Client::open(). kRead: nobody is held off. Then workers see the file as long as it is when
   // they start, and a row that is overwritten while it is read may be kCorrupt to them.
   Result<std::size_t> open(const std::string& path, Client::Mode mode = Client::Mode::kHold);
+  // Gives all inputs back, after run(): others may be opened, and another job run.
+  void close_inputs();
   // A file that this client has created and written, as an input that never gets a name: it is sealed here, and removed
   // when the controller ends, however its process does. Returns its number. Errors: as File::commit().
   [[nodiscard]] Result<std::size_t> take(File created);
@@ -97,7 +102,7 @@ class Controller {
   // kCancelled when is_cancelled said so; kTooLarge for a value over kJobValueBytesMax; kInvalid for a node that is not
   // there; kUnavailable if no LFS is up, or workers on several machines have no tcp; kUnsupported if a machine lacks
   // the program, and it cannot be brought there; else how a worker ended, which the text names. Then no worker is left.
-  // Once per controller, after all open() and create().
+  // After all open() and create(). A controller without outputs may run several jobs, one after another.
   [[nodiscard]] Result<std::vector<std::string>> run(const Job& job);
   // Seals every output on all its LFSs at once and commits one after another: durable and visible when it returns.
   // After run(). kInternal: the workers made other rows than the output's length gives. After an error some outputs may

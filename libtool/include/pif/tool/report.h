@@ -17,6 +17,7 @@ namespace pif::tool {
 
 struct Report {
   bool is_wanted = false;  // somebody will look at it: what it takes time to know may be found out
+  bool is_quiet = false;   // -q
   bool is_json = false;    // --json: it is all that stdout gets. A tool prints nothing there, and adds results
   std::string tool;
   std::uint32_t workers = 0;

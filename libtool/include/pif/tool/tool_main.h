@@ -45,6 +45,7 @@ struct Tool {
   std::function<Result<ExitCode>(Controller&)> control;
   WorkerFunction work;
   std::function<Result<Plan>(Controller&)> explain;  // may be empty
+  bool prints = false;                               // while workers run: on a terminal no progress is shown then
 };
 
 // The first argument of a worker process.

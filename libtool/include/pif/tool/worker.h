@@ -132,6 +132,7 @@ class Worker {
  private:
   friend class Exchange;
   friend class Mail;
+  friend class RecordStream;
   friend class Team;
   struct Impl;
   explicit Worker(std::unique_ptr<Impl> impl);

@@ -132,6 +132,7 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(WorkerStart, worker_start, WorkerStartReply, worker_start_reply, kNone, kWorker, kIdempotent) \
   SILENT(WorkerProgress, worker_progress, kNone, kWorker) \
   ANSWERED(WorkerResult, worker_result, Done, done, kNone, kWorker, kOnce) \
+  ANSWERED(WorkerStream, worker_stream, WorkerStreamReply, worker_stream_reply, kNone, kWorker, kOnce) \
   ANSWERED(WorkerScratch, worker_scratch, Done, done, kNone, kWorker, kIdempotent) \
   ANSWERED(WorkerMeet, worker_meet, WorkerMeetReply, worker_meet_reply, kNone, kWorker, kIdempotent) \
   /* between a tool's processes: no daemon's */ \
