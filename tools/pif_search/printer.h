@@ -1,0 +1,66 @@
+// What pif-search prints of one file, in order, and stdout, which may be slow.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pif/base/result.h"
+#include "pif/client/client.h"
+
+namespace pif::search {
+
+// Writes what it is given without waiting: what a pipe does not take now waits here.
+class SlowOutput {
+ public:
+  // Of what waits; over that it is full.
+  static constexpr std::size_t kBytesMax = 4u << 20;
+
+  void add(std::string_view text) { waiting_ += text; }
+  // Writes as much as goes now. kCancelled: nobody reads any more; kIo and kNoSpace: as write(2).
+  [[nodiscard]] Status push();
+  // All of it, however long that takes.
+  [[nodiscard]] Status finish();
+  bool is_full() const { return waiting_.size() - at_ >= kBytesMax; }
+
+ private:
+  [[nodiscard]] Status write_once(int wait_ms, bool& is_written);
+  std::string waiting_;
+  std::size_t at_ = 0;
+};
+
+struct PrintOptions {
+  std::string name;      // in front of each record; empty: none
+  bool numbers = false;  // of records
+  std::uint64_t before = 0, after = 0;
+  bool is_next = false;  // something of another file was printed
+};
+
+// Records of one file that match, with their neighbours, which are read here.
+class Printer {
+ public:
+  // Both outlive it.
+  Printer(SlowOutput& output, File& file, PrintOptions options, const FileLength& file_length)
+      : output_(output), file_(file), options_(std::move(options)), file_length_(file_length) {}
+
+  // In ascending order. Errors: as reading the file.
+  [[nodiscard]] Status print(RecordNumber number, std::string_view record);
+  // The neighbours of the last one.
+  [[nodiscard]] Status end();
+
+ private:
+  [[nodiscard]] Result<RecordBatch> read(RecordNumber begin, std::uint64_t count);
+  [[nodiscard]] Status print_neighbours(RecordNumber begin, RecordNumber end);
+  void add(RecordNumber number, std::string_view record, char mark);
+
+  SlowOutput& output_;
+  File& file_;
+  const PrintOptions options_;
+  const FileLength file_length_;
+  RecordNumber next_ = 0;             // after the last one that was printed
+  std::optional<RecordNumber> last_;  // that matched
+};
+
+}  // namespace pif::search

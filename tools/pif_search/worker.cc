@@ -1,0 +1,138 @@
+// The worker's part: batches of records, several at once where it has several cores.
+#include <algorithm>
+#include <optional>
+
+#include "pif/base/packed.h"
+#include "pif/tool/head.h"
+#include "pif/tool/stream.h"
+#include "search.h"
+
+namespace pif::search {
+namespace {
+
+// Batches that threads look through at the same time, and what they found.
+struct Lane {
+  Scanner scanner;
+  tool::RowBatch batch;
+  std::vector<std::uint64_t> found;
+};
+
+class Looking {
+ public:
+  struct Where {
+    std::uint32_t number;
+    tool::Input& input;
+  };
+  Looking(tool::Worker& worker, Where where, const Query& query, std::vector<Lane> lanes, tool::RecordStream& stream)
+      : worker_(worker),
+        number_(where.number),
+        input_(where.input),
+        query_(query),
+        lanes_(std::move(lanes)),
+        stream_(stream) {}
+
+  Status run() {
+    while (true) {
+      std::size_t filled = 0;
+      while (filled < lanes_.size()) {
+        PIF_TRY_VALUE(const bool more, input_.next(lanes_[filled].batch));
+        if (!more) break;
+        ++filled;
+      }
+      if (filled == 0 || is_enough()) break;
+      PIF_TRY(worker_.run_tasks(filled, [this](std::size_t i) -> Status {
+        PIF_TRY_VALUE(lanes_[i].found, lanes_[i].scanner.scan(lanes_[i].batch));
+        return {};
+      }));
+      for (std::size_t i = 0; i < filled; ++i) PIF_TRY(tell(lanes_[i]));
+      worker_.progress(input_.bytes_read(), input_.bytes());
+    }
+    return {};
+  }
+  std::uint64_t count() const { return count_; }
+
+ private:
+  // The first records of all have no more of this LFS among them.
+  bool is_enough() const { return query_.max > 0 && count_ >= query_.max; }
+
+  Status tell(Lane& lane) {
+    if (!query_.count) PIF_TRY(put_records(lane));
+    count_ += lane.found.size();
+    if (query_.count) return {};
+    return stream_.pass({number_, input_.layout().record_at({input_.index(), lane.batch.first + lane.batch.count})});
+  }
+
+  Status put_records(Lane& lane) {
+    std::span<const std::byte> rest(lane.batch.data);
+    std::size_t next = 0;
+    for (std::uint64_t i = 0; i < lane.batch.count && next < lane.found.size(); ++i) {
+      const std::size_t length = lane.batch.record_length > 0
+                                     ? std::min<std::size_t>(lane.batch.record_length, rest.size())
+                                     : lane.batch.lengths[i];
+      if (lane.found[next] == i) {
+        ++next;
+        PIF_TRY(put_record(lane, lane.batch.first + i, rest.first(length)));
+      }
+      rest = rest.subspan(length);
+    }
+    return {};
+  }
+
+  Status put_record(Lane& lane, Row row, std::span<const std::byte> record) {
+    const tool::StreamKey key{number_, input_.layout().record_at({input_.index(), row})};
+    if (!query_.only_match || query_.invert) return stream_.put(key, record);
+    PIF_TRY_VALUE(const auto matches,
+                  lane.scanner.matches_in({reinterpret_cast<const char*>(record.data()), record.size()}));
+    for (const Match& match : matches) {
+      std::string text;
+      if (query_.tag) text = std::to_string(match.pattern + 1) + "\t";
+      text.append(reinterpret_cast<const char*>(record.data()) + match.begin, match.end - match.begin);
+      PIF_TRY(stream_.put(key, std::as_bytes(std::span(text))));
+    }
+    return {};
+  }
+
+  tool::Worker& worker_;
+  const std::uint32_t number_;
+  tool::Input& input_;
+  const Query& query_;
+  std::vector<Lane> lanes_;
+  tool::RecordStream& stream_;
+  std::uint64_t count_ = 0;
+};
+
+Result<std::vector<Lane>> make_lanes(const Matcher& matcher, unsigned count) {
+  std::vector<Lane> lanes;
+  for (unsigned i = 0; i < count; ++i) {
+    PIF_TRY_VALUE(Scanner scanner, Scanner::open(matcher));
+    lanes.push_back({std::move(scanner), {}, {}});
+  }
+  return lanes;
+}
+
+}  // namespace
+
+Status work(tool::Worker& worker) {
+  const auto query = tool::unpack_head<Query>(worker.value());
+  if (!query) return fail(Code::kInternal, "the job's value cannot be read");
+  tool::RecordStream stream(worker);
+  std::optional<Matcher> matcher;
+  std::optional<Format> format;
+  std::vector<std::uint64_t> counts(worker.input_count());
+  for (std::uint32_t i = 0; i < counts.size(); ++i) {
+    PIF_TRY_VALUE(tool::Input* const input, worker.input(i));
+    if (!input->is_here() || input->rows() == 0) continue;
+    if (format != input->format()) {
+      PIF_TRY_VALUE(matcher, Matcher::compile(*query, input->format()));
+      format = input->format();
+    }
+    PIF_TRY_VALUE(auto lanes, make_lanes(*matcher, worker.threads()));
+    Looking looking(worker, {i, *input}, *query, std::move(lanes), stream);
+    PIF_TRY(looking.run());
+    counts[i] = looking.count();
+  }
+  worker.set_result(packed(std::span<const std::uint64_t>(counts)));
+  return stream.end();
+}
+
+}  // namespace pif::search
