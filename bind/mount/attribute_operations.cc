@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 
 #include "mount.h"
 #include "mount_point.h"
@@ -20,6 +19,7 @@ constexpr std::uint64_t kStatBlock = 4096;
 void reply_attributes(fuse_req_t request, const Entry& entry, bool is_gone) {
   struct stat attributes = attributes_of(entry);
   if (is_gone) attributes.st_nlink = 0;
+  mount_of(request).nodes.see_folder(entry.inode, entry);
   fuse_reply_attr(request, &attributes, mount_of(request).options.attr_timeout);
 }
 
@@ -36,11 +36,6 @@ void get_attributes(fuse_req_t request, fuse_ino_t node, fuse_file_info*) {
     reply_attributes(request, entry, is_unlinked(request, node));
     return {};
   });
-}
-
-std::int64_t wall_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 // What of the kernel's wishes the directory keeps.
@@ -60,20 +55,38 @@ bool says_nothing(const AttributeChange& change) {
   return !change.mode && !change.owner && !change.group && !change.modified_ns;
 }
 
+// Of a file that the file system does not know. False: it does now.
+Result<bool> change_unsent(Content& content, const AttributeChange& change) {
+  const bool is_owners = change.owner || change.group;
+  if (is_owners && ::geteuid() != 0) {  // the server decides
+    PIF_TRY(content.send_name());
+    return false;
+  }
+  content.change_unsent(change);
+  return true;
+}
+
 Status set_attributes(fuse_req_t request, NodeId node, const struct stat& wanted, int which) {
   Mount& mount = mount_of(request);
+  // Files that are made in it would change its time, or might not be made any more.
+  if (mount.nodes.folder(node)) send_all_waiting(mount);
   PIF_TRY_VALUE(const auto client, client_for(request, node));
   const auto content = mount.nodes.content(node);
   if ((which & FUSE_SET_ATTR_SIZE) != 0) {
     const auto size = static_cast<std::uint64_t>(wanted.st_size);
     PIF_TRY(content ? content->truncate(size) : truncate_closed(mount, *client, node, size));
+    if (content) content->touch_unsent(wall_ns());
   }
   const AttributeChange change = change_of(wanted, which);
   if (change.modified_ns && content) PIF_TRY(content->send());
   if (says_nothing(change)) return {};
+  if (content && content->is_unsent()) {
+    PIF_TRY_VALUE(const bool is_done, change_unsent(*content, change));
+    if (is_done) return {};
+  }
   PIF_TRY_VALUE(const std::string path, mount.nodes.path(node));
   PIF_TRY_VALUE(const Entry entry, client->stat(path));
-  if (entry.inode != node) return fail(Code::kStaleFile, path + " was replaced by others");
+  if (mount.nodes.here(entry).inode != node) return fail(Code::kStaleFile, path + " was replaced by others");
   return client->change_attributes(path, change);
 }
 

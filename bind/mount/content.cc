@@ -33,6 +33,7 @@ Content::Content(Client& client, Client::CreatedNow created, std::uint64_t rewri
       version_(std::move(created.file)) {}
 
 std::uint64_t Content::told_size() const {
+  if (unsent_) return unsent_->size();
   return version_ ? version_->file_length_seen().bytes : entry_.file_length.bytes;
 }
 std::uint64_t Content::size() const {
@@ -56,10 +57,16 @@ Entry Content::shown(Entry told) const {
 
 // ---- the file that is read, or written ----
 
+Status Content::open(Client::Mode mode) {
+  PIF_TRY_VALUE(file_, client_.open_by_id(entry_.id, mode));
+  entry_.is_protected = file_->entry().is_protected;  // of an unsent file nobody knew
+  return {};
+}
+
 Result<File*> Content::readable() {
   if (version_) return &*version_;
   if (!file_) {
-    PIF_TRY_VALUE(file_, client_.open_by_id(entry_.id));
+    PIF_TRY(open(Client::Mode::kRead));
   }
   return &*file_;
 }
@@ -67,14 +74,14 @@ Result<File*> Content::readable() {
 Result<File*> Content::writable() {
   if (version_) return &*version_;
   if (!writes_) {
-    PIF_TRY_VALUE(file_, client_.open_by_id(entry_.id, Client::Mode::kWrite));
+    PIF_TRY(open(Client::Mode::kWrite));
     writes_ = true;
   }
   return &*file_;
 }
 
 Status Content::hold() {
-  PIF_TRY(readable());
+  if (!unsent_) PIF_TRY(readable());
   return {};
 }
 
@@ -149,6 +156,7 @@ Status Content::publish() {
 // ---- reading and writing ----
 
 Result<std::size_t> Content::read(std::span<std::byte> out, std::uint64_t offset) {
+  if (unsent_) return unsent_->read(out, offset);
   // What is gathered, and a hole in front of it.
   const bool has_all = gathered_.is_empty() || offset + out.size() <= std::min(gathered_.begin(), told_size());
   if (!has_all) PIF_TRY(send());
@@ -186,6 +194,11 @@ Status Content::add(std::span<const std::byte> in, std::uint64_t offset, Time no
 Status Content::write(std::span<const std::byte> in, std::uint64_t offset, Time now) {
   PIF_TRY(failed_);
   if (in.empty()) return {};
+  if (unsent_) PIF_TRY(prepare_unsent(std::max(size(), offset + in.size())));
+  if (unsent_) {
+    unsent_->write(in, offset);
+    return {};
+  }
   if (!gathered_.takes(offset, in.size())) PIF_TRY(send());
   if (gathered_.is_empty()) {
     PIF_TRY(prepare(offset));
@@ -197,6 +210,8 @@ Status Content::write(std::span<const std::byte> in, std::uint64_t offset, Time 
 Status Content::append(std::span<const std::byte> in, Time now) {
   PIF_TRY(failed_);
   if (in.empty()) return {};
+  if (unsent_) PIF_TRY(send_waiting());
+  if (unsent_) return write(in, size(), now);
   const bool goes_on = appends_ && gathered_.takes(gathered_.end(), in.size());
   if (!goes_on) PIF_TRY(send());
   if (gathered_.is_empty()) {
@@ -243,6 +258,9 @@ Status Content::grow(std::uint64_t size) {
 
 Status Content::truncate(std::uint64_t size) {
   PIF_TRY(failed_);
+  if (unsent_ && size == this->size()) return {};
+  if (unsent_) PIF_TRY(prepare_unsent(size));
+  if (unsent_) return {};
   PIF_TRY(send());
   if (state_ == State::kCommitted) {
     PIF_TRY(check_changeable(entry_));
@@ -264,6 +282,10 @@ Status Content::truncate(std::uint64_t size) {
 
 Status Content::commit() {
   PIF_TRY(failed_);
+  if (unsent_) {
+    close_unsent();
+    return send_waiting();
+  }
   PIF_TRY(send());
   if (is_unlinked_) return {};
   if (version_) return publish();
@@ -271,11 +293,16 @@ Status Content::commit() {
 }
 
 Status Content::flush() {
+  if (unsent_) {
+    if (size() > 0) close_unsent();
+    return failed_;
+  }
   if (state_ != State::kTruncated) return commit();
   return failed_;
 }
 
 Status Content::finish() {
+  if (unsent_) return failed_;  // or it has lost its name
   const bool is_nothing_new = state_ == State::kTruncated && entry_.file_length.bytes == 0;
   Status done = failed_;
   if (done && !is_nothing_new) done = commit();

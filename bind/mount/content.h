@@ -4,14 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gathered.h"
 #include "pif/client/client.h"
 #include "pif/client/rewrite.h"
+#include "unsent.h"
 
 namespace pif::mount {
 
@@ -22,12 +25,19 @@ class Content {
   //   `> file` and `dd of=file` open, duplicate and close before they write.
   // kWritten: a new version has bytes that others do not see.
   // kCommitted -> kTruncated, kWritten; kTruncated -> kWritten; both -> kCommitted by a commit.
-  enum class State : std::uint8_t { kCommitted, kTruncated, kWritten };
+  // A mount with -o lazy, too:
+  // kUnsent: the file system does not know the file, and a program writes it. All of it is here.
+  // kWaiting: so, but it was closed: it is sent as it is. What would change its bytes sends it first.
+  // kUnsent -> kWaiting by a close; both -> kCommitted by send_many(); kUnsent -> kTruncated, kWritten by send_name();
+  //   kWaiting -> kUnsent when it loses its name.
+  enum class State : std::uint8_t { kCommitted, kTruncated, kWritten, kUnsent, kWaiting };
 
   // A committed file. One that may not be read has no File yet.
   Content(Client& client, Entry entry, std::optional<File> opened, std::uint64_t rewrite_max);
   // One that was created here.
   Content(Client& client, Client::CreatedNow created, std::uint64_t rewrite_max);
+  // kUnsent. entry: with the node that it has here.
+  Content(Client& client, Entry entry, std::unique_ptr<Unsent> unsent, std::uint64_t rewrite_max);
 
   State state() const { return state_; }
   std::uint64_t id() const { return entry_.id; }  // of the committed version
@@ -39,6 +49,9 @@ class Content {
   // Nothing here differs from what others see.
   bool is_clean() const { return state_ == State::kCommitted && gathered_.is_empty(); }
   bool is_unlinked() const { return is_unlinked_; }
+  bool is_unsent() const { return unsent_ != nullptr; }
+  // What was written is lost: why.
+  const Status& failed() const { return failed_; }
   // What programs have written is of before `time` and still here.
   bool is_gathered_before(Time time) const { return gathered_.is_before(time); }
   // Open for writing, and not written to since `time`: tools wait for that.
@@ -64,12 +77,25 @@ class Content {
 
   // Before its name goes: it can be read and written as long as it is open.
   [[nodiscard]] Status hold();
+  // ---- unsent files ----
+  // Those that wait are sent together, and the others stay as they are. All are of this client. failed() says how each
+  // ended.
+  static void send_many(Client& client, std::span<Content* const> contents);
+  // The file system knows the file when it returns, as long as it is open: one that is written as an empty file.
+  [[nodiscard]] Status send_name();
+  // Nobody writes it now. Nothing happens to others.
+  void close_unsent();
+  void change_unsent(const AttributeChange& change);
+  // It was written to at this time.
+  void touch_unsent(std::int64_t wall_ns);
+
   // What the directory says last.
   void take_attributes(const Entry& told);
   // It has no name any more: nothing of it is committed from now on. folder: where it was.
   void unlink(std::string folder) {
     is_unlinked_ = true;
     folder_ = std::move(folder);
+    if (state_ == State::kWaiting) state_ = State::kUnsent;
   }
   // What others have made of it meanwhile. It is clean.
   void take_newer(Entry entry, std::optional<File> opened);
@@ -81,6 +107,7 @@ class Content {
   bool is_forgotten() const {
     return is_unlinked_ && state_ == State::kCommitted && gathered_.is_empty() && told_size() == 0;
   }
+  Status open(Client::Mode mode);
   Result<File*> readable();
   Result<File*> writable();
   Status begin_version(std::uint64_t keep);
@@ -94,9 +121,16 @@ class Content {
   Status grow(std::uint64_t size);
   std::uint64_t told_size() const;  // without what is gathered
   Status publish();
+  // Before a change of its bytes: what waits is sent, and what grows too large gets a name.
+  Status prepare_unsent(std::uint64_t size);
+  Status send_waiting();  // by itself
+  Result<File> make_named();
+  static std::vector<Content*> send_once(Client& client, std::span<Content* const> contents);
+  void take_sent(const Status& outcome, const File* file);
 
   Client& client_;
   const std::uint64_t rewrite_max_;
+  std::unique_ptr<Unsent> unsent_;  // kUnsent, kWaiting
   State state_ = State::kCommitted;
   Entry entry_;
   std::optional<File> file_;     // the committed version, if it is open
@@ -105,7 +139,7 @@ class Content {
   Gathered gathered_;
   bool appends_ = false;  // what is gathered goes to the end, wherever that is
   Time written_at_{};
-  Status failed_;  // of the version: it is never committed
+  Status failed_;  // of the version, or the unsent file: it is never committed
   bool is_unlinked_ = false;
   std::string folder_;
   bool has_moved_ = false;

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <shared_mutex>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,7 @@ struct Version {
   std::optional<File> file;  // none: it may be written and not read
 };
 
-Result<Version> open_version(Client& client, const std::string& path, NodeId node, int flags) {
+Result<Version> open_version(const Nodes& nodes, Client& client, const std::string& path, NodeId node, int flags) {
   Version version;
   auto file = client.open(path);
   if (file) {
@@ -47,6 +48,7 @@ Result<Version> open_version(Client& client, const std::string& path, NodeId nod
   } else {
     return fail(std::move(file.error()));
   }
+  version.entry = nodes.here(std::move(version.entry));
   if (version.entry.inode == node) return version;
   return fail(Code::kStaleFile, "it was replaced by others");  // the kernel looks the name up again
 }
@@ -60,7 +62,7 @@ Result<std::shared_ptr<Content>> open_content(Mount& mount, Client& client, Node
     if (content) return content;
     return fail(std::move(path.error()));
   }
-  auto version = open_version(client, *path, node, flags);
+  auto version = open_version(mount.nodes, client, *path, node, flags);
   if (!version) {
     if (version.error().code == Code::kNotFound) version.error().code = Code::kStaleFile;
     return fail(std::move(version.error()));
@@ -132,6 +134,7 @@ Status open_existing(fuse_req_t request, NodeId folder, const char* name, const 
     entry = client->stat(path);
   }
   if (!entry) return fail(entry.error());
+  entry = mount.nodes.here(std::move(*entry));
   if (entry->kind != EntryKind::kFile) return fail(Code::kExists, path + " is no file");
   PIF_TRY_VALUE(const auto client, client_for(request, entry->inode));
   mount.nodes.look_up(folder, name, *entry);
@@ -144,16 +147,32 @@ Status open_existing(fuse_req_t request, NodeId folder, const char* name, const 
   return {};
 }
 
+// False: this one cannot wait.
+Result<bool> create_waiting(fuse_req_t request, NodeId folder, const char* name, CreateOptions options,
+                            fuse_file_info* info) {
+  Mount& mount = mount_of(request);
+  // The kernel has just looked: nobody else of this mount has made it.
+  options.exclusive = (info->flags & O_EXCL) != 0;
+  const std::shared_lock lock(mount.folders);
+  PIF_TRY_VALUE(std::string path, mount.nodes.path(folder, name));
+  const unsigned number = mount.waiting.next_client();
+  auto client = mount.clients.use(number, [request] { return fuse_req_interrupted(request) != 0; });
+  if (!client) return fail(client.error());
+  const auto entry = make_waiting(mount, **client, number, {folder, name, std::move(path), std::move(options)});
+  if (!entry) return false;
+  reply_created(request, folder, name, *entry, mount.nodes.content(entry->inode), number, info);
+  return true;
+}
+
 void create_file(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t mode, fuse_file_info* info) {
   answer(request, [&]() -> Status {
     Mount& mount = mount_of(request);
     PIF_TRY_VALUE(const std::string path, mount.nodes.path(folder, name));
-    CreateOptions options;
-    const Creator creator = creator_of(request);
-    options.mode = mode & 07777;
-    options.exclusive = true;
-    options.owner = creator.owner;
-    options.group = creator.group;
+    const CreateOptions options = create_options(creator_of(request), mode);
+    if (mount.options.lazy) {
+      PIF_TRY_VALUE(const bool is_made, create_waiting(request, folder, name, options, info));
+      if (is_made) return {};
+    }
     const unsigned number = mount.next_client++;
     auto client = mount.clients.use(number, [request] { return fuse_req_interrupted(request) != 0; });
     if (!client) return fail(client.error());
@@ -197,21 +216,27 @@ void write_file(fuse_req_t request, fuse_ino_t node, const char* data, std::size
   answer_open(request, node, [&](Content& content) -> Status {
     const auto in = std::as_bytes(std::span(data, size));
     PIF_TRY(appends ? content.append(in, now()) : content.write(in, static_cast<std::uint64_t>(offset), now()));
+    content.touch_unsent(wall_ns());
     fuse_reply_write(request, size);
     return {};
   });
 }
 
 void flush_file(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
-  const bool is_own = is_opener(request, handle_of(info));
+  const bool is_opened_here = is_opener(request, handle_of(info));
+  Mount& mount = mount_of(request);
+  if (mount.waiting.is_full()) send_waiting(mount, mount.nodes.client_of(node), Time::min());
   answer_open(request, node, [&](Content& content) -> Status {
-    PIF_TRY(is_own ? content.flush() : content.send());
+    PIF_TRY(is_opened_here ? content.flush() : content.send());
     fuse_reply_err(request, 0);
     return {};
   });
 }
 
 void sync_file(fuse_req_t request, fuse_ino_t node, int, fuse_file_info*) {
+  Mount& mount = mount_of(request);
+  if (const auto client = client_for(request, node)) mount.nodes.content(node)->close_unsent();
+  send_all_waiting(mount);
   answer_open(request, node, [&](Content& content) -> Status {
     PIF_TRY(content.commit());
     fuse_reply_err(request, 0);

@@ -97,7 +97,10 @@ class Page {
     }
     if (size > left) return false;
     used_ += size;
-    if (with_attributes_ && !is_dot) mount_of(request_).nodes.look_up(folder, name, entry);
+    if (with_attributes_ && !is_dot) {
+      mount_of(request_).nodes.look_up(folder, name, entry);
+      mount_of(request_).nodes.see_folder(entry.inode, entry);
+    }
     return true;
   }
   void send() { fuse_reply_buf(request_, bytes_.data(), used_); }
@@ -127,18 +130,22 @@ void read_any(fuse_req_t request, fuse_ino_t folder, std::size_t size, off_t off
       return client->list(path, after, kPageEntries);
     };
     Page page(request, size, with_attributes);
-    if (offset == 0) listing.rewind();
+    if (offset == 0) {
+      send_all_waiting(mount);
+      listing.rewind();
+    }
     off_t at = offset;
     bool fits = true;
     for (; at < kDots && fits; ++at) fits = page.add(folder, at == 0 ? "." : "..", dot(folder), true, at + 1);
     while (fits) {
       PIF_TRY_VALUE(const Entry* const entry, listing.at(static_cast<std::uint64_t>(at - kDots), list));
       if (entry == nullptr) break;
-      if (mount.nodes.content(entry->inode)) {  // open here
-        PIF_TRY_VALUE(const Entry seen, as_seen_here(request, *entry));
+      const Entry here = mount.nodes.here(folder, *entry);
+      if (mount.nodes.content(here.inode)) {  // open here
+        PIF_TRY_VALUE(const Entry seen, as_seen_here(request, here));
         fits = page.add(folder, seen.name.c_str(), seen, false, at + 1);
       } else {
-        fits = page.add(folder, entry->name.c_str(), *entry, false, at + 1);
+        fits = page.add(folder, here.name.c_str(), here, false, at + 1);
       }
       ++at;
     }

@@ -5,8 +5,6 @@
 #include <spdlog/sinks/syslog_sink.h>
 
 #include <CLI/CLI.hpp>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -36,8 +34,9 @@ constexpr auto kExamples = R"(Examples:
 /etc/fstab:
   /srv/pif  /mnt/data  fuse.pif-mount  allow_other,_netdev  0  0
 
-Options after -o: ro, allow_other, attr_timeout=SECONDS (1), rewrite_max=BYTES (1G), and
-what mount(8) knows: dev, suid, exec, noatime and the like. What a program may expect of
+Options after -o: ro, lazy (new small files go together, up to a second after their close),
+allow_other, attr_timeout=SECONDS (1), rewrite_max=BYTES (1G), and what mount(8) knows:
+dev, suid, exec, noatime and the like. What a program may expect of
 a mount is in MOUNT.md.)";
 
 int report(const Error& error) {
@@ -48,30 +47,26 @@ int report(const Error& error) {
 // Sends what is gathered for too long, until it ends.
 class Sender {
  public:
-  explicit Sender(Mount& mount) : thread_([this, &mount] { run(mount); }) {}
+  explicit Sender(Mount& mount) : mount_(mount), thread_([this] { run(); }) {}
   ~Sender() {
-    {
-      const std::lock_guard lock(mutex_);
-      ends_ = true;
-    }
-    woken_.notify_all();
+    mount_.alarm.end();
     thread_.join();
   }
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
  private:
-  void run(Mount& mount) {
-    std::unique_lock lock(mutex_);
-    while (!woken_.wait_for(lock, kLookEvery, [this] { return ends_; })) {
-      lock.unlock();
-      send_gathered(mount, now() - kGatheredFor);
-      lock.lock();
+  void run() {
+    Time looked = now();
+    while (mount_.alarm.wait(kLookEvery)) {
+      const Time time = now();
+      send_due(mount_, time - kGatheredFor);
+      if (time - looked < kLookEvery) continue;
+      send_gathered(mount_, time - kGatheredFor);
+      looked = time;
     }
   }
-  std::mutex mutex_;  // guards ends_
-  std::condition_variable woken_;
-  bool ends_ = false;
+  Mount& mount_;
   std::thread thread_;
 };
 

@@ -64,12 +64,22 @@ Result<Entry> as_seen_here(fuse_req_t request, Entry entry) {
   return content->shown(std::move(entry));
 }
 
+std::optional<Entry> unsent_entry(fuse_req_t request, NodeId node) {
+  if (!is_own(node) || !mount_of(request).nodes.content(node)) return {};
+  const auto client = client_for(request, node);
+  const auto content = client ? mount_of(request).nodes.content(node) : nullptr;
+  if (!content || !content->is_unsent() || content->is_unlinked()) return {};
+  return content->entry();
+}
+
 Result<Entry> entry_of(fuse_req_t request, NodeId node) {
   Mount& mount = mount_of(request);
   PIF_TRY_VALUE(const auto client, client_for(request, node));
   const auto content = mount.nodes.content(node);
+  if (content && content->is_unsent()) return content->entry();
   const auto path = mount.nodes.path(node);
   Result<Entry> found = path ? client->stat(*path) : fail(path.error());
+  if (found) found = mount.nodes.here(std::move(*found));
   const bool is_other = found && found->inode != node;
   const bool is_gone =
       is_other || (!found && (found.error().code == Code::kNotFound || found.error().code == Code::kStaleFile));
@@ -83,6 +93,7 @@ Result<Entry> entry_of(fuse_req_t request, NodeId node) {
 void reply_entry(fuse_req_t request, NodeId folder, const char* name, const Entry& entry) {
   Mount& mount = mount_of(request);
   mount.nodes.look_up(folder, name, entry);
+  mount.nodes.see_folder(entry.inode, entry);
   fuse_entry_param out = {};
   out.ino = entry.inode;
   out.attr = attributes_of(entry);
@@ -94,6 +105,15 @@ Creator creator_of(fuse_req_t request) {
   const fuse_ctx* caller = fuse_req_ctx(request);
   if (::geteuid() != 0 || (caller->uid == ::geteuid() && caller->gid == ::getegid())) return {};
   return {caller->uid, caller->gid};
+}
+
+CreateOptions create_options(const Creator& creator, mode_t mode) {
+  CreateOptions options;
+  options.mode = mode & 07777;
+  options.exclusive = true;
+  options.owner = creator.owner;
+  options.group = creator.group;
+  return options;
 }
 
 // ---- what is done without being asked ------------------------------------------------------------------------------
@@ -117,6 +137,7 @@ void send_gathered(Mount& mount, Time before) {
 }
 
 void finish_all(Mount& mount) {
+  send_all_waiting(mount);
   for (const NodeId node : mount.nodes.open_nodes()) {
     auto client = mount.clients.use(mount.nodes.client_of(node));
     const auto content = client ? mount.nodes.content(node) : nullptr;

@@ -34,7 +34,14 @@ void reply_none(fuse_req_t request) {
 
 void look_up(fuse_req_t request, fuse_ino_t folder, const char* name) {
   answer_name(request, name, [&]() -> Status {
-    PIF_TRY_VALUE(const std::string path, mount_of(request).nodes.path(folder, name));
+    Nodes& nodes = mount_of(request).nodes;
+    PIF_TRY_VALUE(const std::string path, nodes.path(folder, name));
+    if (const auto node = nodes.find(folder, name)) {
+      if (const auto unsent = unsent_entry(request, *node)) {
+        reply_entry(request, folder, name, *unsent);
+        return {};
+      }
+    }
     Result<Entry> found = fail(Code::kInternal, "");
     {
       PIF_TRY_VALUE(const auto client, client_for(request, folder));
@@ -45,7 +52,7 @@ void look_up(fuse_req_t request, fuse_ino_t folder, const char* name) {
       return {};
     }
     if (!found) return fail(found.error());
-    PIF_TRY_VALUE(const Entry entry, as_seen_here(request, std::move(*found)));
+    PIF_TRY_VALUE(const Entry entry, as_seen_here(request, nodes.here(folder, std::move(*found))));
     reply_entry(request, folder, name, entry);
     return {};
   });
@@ -99,14 +106,7 @@ void make_node(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t m
   make_at(request, folder, name, [&](Client& client, const std::string& path) {
     const Creator creator = creator_of(request);
     const EntryKind kind = kind_of(mode);
-    if (kind == EntryKind::kFile) {
-      CreateOptions options;
-      options.mode = mode & 07777;
-      options.exclusive = true;
-      options.owner = creator.owner;
-      options.group = creator.group;
-      return client.create_empty(path, options);
-    }
+    if (kind == EntryKind::kFile) return client.create_empty(path, create_options(creator, mode));
     return client.create_other(path, {kind, {}, device, mode & 07777, creator.owner, creator.group});
   });
 }
@@ -135,7 +135,7 @@ void hold_open(fuse_req_t request, std::optional<NodeId> node) {
   (void)content->hold();
   const auto path = mount_of(request).nodes.path(*node);
   const auto entry = path ? (*client)->stat(*path) : fail(path.error());
-  if (entry && entry->inode == *node) content->take_attributes(*entry);
+  if (entry && mount_of(request).nodes.here(*entry).inode == *node) content->take_attributes(*entry);
 }
 
 // A file that is open here and has lost its name is never committed again.
@@ -146,11 +146,27 @@ void note_unlinked(fuse_req_t request, std::optional<NodeId> node, const std::st
   if (content) content->unlink(path.substr(0, path.rfind('/')));
 }
 
+// A file that the file system does not know is just dropped. False: it knows it.
+bool drop_unsent(fuse_req_t request, std::optional<NodeId> node, const std::string& path) {
+  Nodes& nodes = mount_of(request).nodes;
+  if (!node || !is_own(*node) || !nodes.content(*node)) return false;
+  const auto client = client_for(request, *node);
+  const auto content = client ? nodes.content(*node) : nullptr;
+  if (!content || !content->is_unsent() || content->is_unlinked()) return false;
+  content->unlink(path.substr(0, path.rfind('/')));
+  nodes.unlink(*node);
+  return true;
+}
+
 void remove_name(fuse_req_t request, fuse_ino_t folder, const char* name) {
   answer_name(request, name, [&]() -> Status {
     Nodes& nodes = mount_of(request).nodes;
     PIF_TRY_VALUE(const std::string path, nodes.path(folder, name));
     const std::optional<NodeId> node = nodes.find(folder, name);
+    if (drop_unsent(request, node, path)) {
+      fuse_reply_err(request, 0);
+      return {};
+    }
     hold_open(request, node);
     {
       PIF_TRY_VALUE(const auto client, client_for(request, folder));
@@ -163,12 +179,20 @@ void remove_name(fuse_req_t request, fuse_ino_t folder, const char* name) {
   });
 }
 
+// What waits in it is there before: the folder is not empty then.
+void remove_folder(fuse_req_t request, fuse_ino_t folder, const char* name) {
+  const auto lock = lock_folders(mount_of(request));
+  remove_name(request, folder, name);
+}
+
 void rename_name(fuse_req_t request, fuse_ino_t from_folder, const char* from, fuse_ino_t to_folder, const char* to,
                  unsigned flags) {
   if ((flags & ~static_cast<unsigned>(RENAME_NOREPLACE)) != 0) {
     fuse_reply_err(request, EINVAL);
     return;
   }
+  // What was closed before a rename is there before it. Folders that are renamed have nothing that waits.
+  const auto lock = lock_folders(mount_of(request));
   answer_name(request, to, [&]() -> Status {
     Nodes& nodes = mount_of(request).nodes;
     PIF_TRY_VALUE(const std::string from_path, nodes.path(from_folder, from));
@@ -199,7 +223,7 @@ void add_name_operations(fuse_lowlevel_ops& operations) {
   operations.symlink = make_link;
   operations.readlink = read_link;
   operations.unlink = remove_name;
-  operations.rmdir = remove_name;
+  operations.rmdir = remove_folder;
   operations.rename = rename_name;
   operations.link = refuse_link;
 }

@@ -9,6 +9,11 @@
 #include "pif/base/path.h"
 
 namespace pif::mount {
+namespace {
+
+auto no_name(NodeId node) { return fail(Code::kStaleFile, fmt::format("node {} has no name any more", node)); }
+
+}  // namespace
 
 // ---- names ----
 
@@ -27,16 +32,16 @@ bool Nodes::add_names(NodeId node, std::string& path) const {
 Result<std::string> Nodes::path(NodeId node) const {
   const std::lock_guard lock(mutex_);
   std::string path;
-  if (!add_names(node, path)) return fail(Code::kStaleFile, fmt::format("node {} has no name any more", node));
-  if (path.empty()) path = "/";
+  if (!add_names(node, path)) return no_name(node);
+  if (path.empty()) path.push_back('/');
   return path;
 }
 
 Result<std::string> Nodes::path(NodeId folder, std::string_view name) const {
   if (!is_utf8(name)) return fail(Code::kInvalid, "a name is not UTF-8");
-  PIF_TRY_VALUE(std::string path, this->path(folder));
-  if (path != "/") path += '/';
-  path += name;
+  std::string path;
+  if (const std::lock_guard lock(mutex_); !add_names(folder, path)) return no_name(folder);
+  path.append("/").append(name);
   if (name.size() <= kNameBytesMax && path.size() <= kPathBytesMax) return path;
   return fail(Code::kTooLarge, fmt::format("a name of {} bytes in {}: a name has at most {} bytes, a path {}",
                                            name.size(), path, kNameBytesMax, kPathBytesMax));
@@ -81,6 +86,8 @@ void Nodes::forget(NodeId id, std::uint64_t lookups) {
   node.lookups -= std::min(lookups, node.lookups);
   if (node.lookups > 0) return;
   clear_name(node);
+  if (node.inode != 0) own_.erase(node.inode);
+  folders_.erase(id);
   nodes_.erase(found);
 }
 
@@ -96,12 +103,64 @@ void Nodes::unlink(NodeId folder, std::string_view name) {
   if (const auto found = names_.find({folder, name}); found != names_.end()) clear_name(nodes_.at(found->second));
 }
 
+void Nodes::unlink(NodeId node) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = nodes_.find(node); found != nodes_.end()) clear_name(found->second);
+}
+
 void Nodes::rename(NodeId from_folder, std::string_view from, NodeId to_folder, std::string_view to) {
   const std::lock_guard lock(mutex_);
   const auto found = names_.find({from_folder, from});
   if (found == names_.end()) return;
   const NodeId id = found->second;
   set_name(id, nodes_.at(id), to_folder, to);
+}
+
+// ---- files that the file system did not know ----
+
+NodeId Nodes::new_node() {
+  const std::lock_guard lock(mutex_);
+  do {
+    last_own_ = is_own(last_own_ + 1) ? last_own_ + 1 : kRootNode + 1;
+  } while (nodes_.contains(last_own_));
+  return last_own_;
+}
+
+void Nodes::become_known(NodeId node, std::uint64_t inode) {
+  PIF_ASSERT(is_own(node) && !is_own(inode), node, inode);
+  const std::lock_guard lock(mutex_);
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return;
+  found->second.inode = inode;
+  own_[inode] = node;
+}
+
+Entry Nodes::here(Entry entry) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto own = own_.find(entry.inode); own != own_.end()) entry.inode = own->second;
+  return entry;
+}
+
+Entry Nodes::here(NodeId folder, Entry entry) const {
+  entry = here(std::move(entry));
+  const std::lock_guard lock(mutex_);
+  const auto named = names_.find({folder, entry.name});
+  if (named != names_.end() && is_own(named->second) && nodes_.at(named->second).inode == 0)
+    entry.inode = named->second;
+  return entry;
+}
+
+void Nodes::see_folder(NodeId node, const Entry& entry) {
+  if (entry.kind != EntryKind::kFolder) return;
+  const std::lock_guard lock(mutex_);
+  if (node == kRootNode || nodes_.contains(node)) folders_[node] = {entry.mode, entry.group};
+}
+
+std::optional<Nodes::FolderLook> Nodes::folder(NodeId node) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = folders_.find(node);
+  if (found == folders_.end()) return {};
+  return found->second;
 }
 
 // ---- open files ----
@@ -136,6 +195,12 @@ std::vector<NodeId> Nodes::open_nodes() const {
   all.reserve(open_.size());
   for (const auto& [node, open] : open_) all.push_back(node);
   return all;
+}
+
+std::uint32_t Nodes::handles(NodeId node) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = open_.find(node);
+  return found == open_.end() ? 0 : found->second.handles;
 }
 
 bool Nodes::is_same_version(NodeId id, const Entry& entry) {

@@ -19,6 +19,9 @@ namespace pif::mount {
 class Content;
 using NodeId = std::uint64_t;
 inline constexpr NodeId kRootNode = 1;
+// Files that the file system does not know yet get numbers that it never gives (docs/FORMAT.md: an id's upper 32 bits
+// are not 0). They keep them until the kernel forgets them.
+inline bool is_own(NodeId node) { return node != kRootNode && node >> 32 == 0; }
 
 class Nodes {
  public:
@@ -38,6 +41,24 @@ class Nodes {
   std::optional<NodeId> find(NodeId folder, std::string_view name) const;
   void unlink(NodeId folder, std::string_view name);
 
+  // ---- files that the file system did not know when they were made: -o lazy ----
+  NodeId new_node();
+  // It is known now, as this inode.
+  void become_known(NodeId node, std::uint64_t inode);
+  // What the file system says of a file, with the node that it is here.
+  Entry here(Entry entry) const;
+  // The same of a name in a folder: of a file that becomes known at this moment, too.
+  Entry here(NodeId folder, Entry entry) const;
+  // It has no name any more.
+  void unlink(NodeId node);
+  // The kernel is told of a folder's attributes.
+  void see_folder(NodeId node, const Entry& entry);
+  struct FolderLook {
+    std::uint32_t mode = 0, group = 0;
+  };
+  // As the kernel knows it; nothing: it is no folder.
+  std::optional<FolderLook> folder(NodeId node) const;
+
   // Which client its calls go through, as long as the kernel knows it.
   unsigned client_of(NodeId node) const;
   // ---- open files: who calls has the node's client ----
@@ -46,6 +67,7 @@ class Nodes {
   void open(NodeId node, std::shared_ptr<Content> content);
   std::shared_ptr<Content> close(NodeId node);
   std::vector<NodeId> open_nodes() const;
+  std::uint32_t handles(NodeId node) const;
   // Of what the kernel has of the file's bytes: whether it is this version still. It is from now on.
   bool is_same_version(NodeId node, const Entry& entry);
 
@@ -65,6 +87,7 @@ class Nodes {
     std::uint64_t lookups = 0;
     unsigned client = 0;
     Version version;
+    std::uint64_t inode = 0;  // of an own node that is known
   };
   struct Name {
     NodeId folder;
@@ -85,6 +108,9 @@ class Nodes {
   std::unordered_map<NodeId, Node> nodes_;
   std::unordered_map<Name, NodeId, HashName> names_;
   std::unordered_map<NodeId, Open> open_;
+  std::unordered_map<std::uint64_t, NodeId> own_;  // by inode
+  std::unordered_map<NodeId, FolderLook> folders_;
+  NodeId last_own_ = kRootNode;
 };
 
 }  // namespace pif::mount

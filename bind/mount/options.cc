@@ -54,6 +54,8 @@ Status add_word(std::string_view word, MountOptions& options) {
   if (word == "ro") {
     options.read_only = true;
     options.for_kernel.emplace_back(word);
+  } else if (word == "lazy") {
+    options.lazy = true;
   } else if (std::ranges::count(kForKernel, word) > 0) {
     options.for_kernel.emplace_back(word);
   } else if (name == "attr_timeout") {

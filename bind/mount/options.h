@@ -14,6 +14,7 @@ struct MountOptions {
   std::string mount_point;  // absolute
   bool foreground = false;
   bool read_only = false;
+  bool lazy = false;                        // new files wait here up to a second
   double attr_timeout = 1;                  // seconds that the kernel believes names and attributes
   std::uint64_t rewrite_max = 1024u << 20;  // bytes of a file that a change may copy
   std::vector<std::string> for_kernel;      // what mount(8) knows: "allow_other", "nodev", ...

@@ -11,20 +11,39 @@
 using namespace pif;
 using namespace pif::test;
 using mount::Content;
+using mount::Unsent;
+using mount::UnsentBytes;
 using std::chrono_literals::operator""s;
 
 namespace {
 
 constexpr std::uint64_t kRewriteMax = 64u << 20;
 
+// A new file that the file system is not told of yet. known: its inode, when it is.
+Content unsent(Client& client, const std::string& path, UnsentBytes& all, CreateOptions options = {},
+               std::uint64_t* known = nullptr) {
+  Entry entry;
+  entry.name = path.substr(1);
+  entry.inode = 2;
+  auto made = std::make_unique<Unsent>(Client::NewFile{path, std::move(options)}, all, [known](std::uint64_t inode) {
+    if (known) *known = inode;
+  });
+  return {client, std::move(entry), std::move(made), kRewriteMax};
+}
+
 // One file of a mount, opened and closed at will, and what it should be.
 class Twin {
  public:
-  Twin(Client& here, Client& there, std::string path, std::uint32_t bevy)
+  Twin(Client& here, Client& there, std::string path, std::uint32_t bevy, UnsentBytes* lazy = nullptr)
       : here_(here), there_(there), path_(std::move(path)) {
     CreateOptions options;
     options.bevy = bevy;
     options.exclusive = true;
+    if (lazy) {
+      content_.emplace(unsent(here_, path_, *lazy, options));
+      inode_ = 0;  // known later
+      return;
+    }
     content_.emplace(here_, must(here_.create_now(path_, options)), kRewriteMax);
     inode_ = content_->entry().inode;
   }
@@ -32,12 +51,15 @@ class Twin {
   void open() {
     if (content_) return;
     File file = must(here_.open(path_));
-    CHECK(file.entry().inode == inode_);
+    check_inode(file);
     Entry entry = file.entry();
     content_.emplace(here_, std::move(entry), std::move(file), kRewriteMax);
   }
   void close() {
     must(content_->flush());
+    content_->close_unsent();
+    Content* const waiting[] = {&*content_};
+    Content::send_many(here_, waiting);
     must(content_->finish());
     content_.reset();
     committed_ = bytes_;
@@ -89,11 +111,16 @@ class Twin {
   // What others see is what was committed last, or a change of that in place, never anything else.
   void check_there() {
     File file = must(there_.open(path_));
-    CHECK(file.entry().inode == inode_);
+    check_inode(file);
     REQUIRE(get(file) == committed_);
   }
 
  private:
+  void check_inode(const File& file) {
+    if (inode_ == 0) inode_ = file.entry().inode;
+    CHECK(file.entry().inode == inode_);
+  }
+
   Client& here_;
   Client& there_;
   const std::string path_;
@@ -278,5 +305,136 @@ TEST_CASE("records of variable length are only read") {
     CHECK(content.write(bytes_of("x"), 0, Time{}).error().code == Code::kReadOnly);
     CHECK(content.truncate(0).error().code == Code::kReadOnly);
     must(content.finish());
+  });
+}
+
+TEST_CASE("lazy: programs see what they wrote, whenever a file is sent") {
+  for (const std::uint32_t bevy : {0u, 2u}) {
+    with_two(4, [&](Client& here, Client& there) {
+      std::mt19937_64 random(bevy + 11);
+      UnsentBytes all(2u << 20);
+      for (int file = 0; file < 12; ++file) {
+        Twin twin(here, there, fmt::format("/f{}", file), bevy == 0 ? kNoBevies : bevy, &all);
+        for (int step = 0; step < 25; ++step) twin.any_step(random);
+        twin.open();
+        twin.close();
+      }
+      CHECK(all.take(2u << 20));  // all room was given back
+    });
+  }
+}
+
+TEST_CASE("lazy: files that were closed are sent together, and one that fails takes no other with it") {
+  with_two(3, [](Client& here, Client& there) {
+    UnsentBytes all(64u << 20);
+    CreateOptions exclusive;
+    exclusive.exclusive = true;
+    exclusive.mode = 0640;
+    put(there, "/f7", {}, pattern(3));
+    std::vector<Content> contents;
+    std::vector<std::uint64_t> inodes(300);
+    contents.reserve(300);
+    std::vector<Content*> waiting;
+    for (std::size_t i = 0; i < 300; ++i) {
+      contents.push_back(unsent(here, fmt::format("/f{}", i), all, exclusive, &inodes[i]));
+      must(contents[i].write(pattern(i * 10, i), 0, Time{}));
+      must(contents[i].flush());
+      contents[i].close_unsent();  // the empty one
+      waiting.push_back(&contents[i]);
+    }
+    CHECK(must(there.list("/")).entries.size() == 1);
+    Content::send_many(here, waiting);
+    for (std::size_t i = 0; i < 300; ++i) {
+      INFO(i);
+      if (i == 7) continue;
+      CHECK(!contents[i].is_unsent());
+      CHECK(inodes[i] == must(there.stat(fmt::format("/f{}", i))).inode);
+      REQUIRE(get(there, fmt::format("/f{}", i)) == pattern(i * 10, i));
+    }
+    CHECK(contents[7].failed().error().code == Code::kExists);
+    CHECK(contents[7].finish().error().code == Code::kExists);
+    CHECK(get(there, "/f7") == pattern(3));
+    CHECK(must(there.stat("/f8")).mode == 0640);
+  });
+}
+
+TEST_CASE("lazy: a file that is changed after its close is sent first") {
+  with_two(3, [](Client& here, Client& there) {
+    UnsentBytes all(64u << 20);
+    Content content = unsent(here, "/f", all);
+    must(content.write(pattern(100), 0, Time{}));
+    must(content.flush());
+    CHECK(content.state() == Content::State::kWaiting);
+    must(content.append(pattern(5, 2), Time{}));
+    CHECK(get(there, "/f") == pattern(100));
+    must(content.flush());
+    CHECK(get(there, "/f").size() == 105);
+    must(content.finish());
+  });
+}
+
+TEST_CASE("lazy: a file that is too large, or finds no room, goes the strict way") {
+  with_two(3, [](Client& here, Client& there) {
+    UnsentBytes all(2u << 20);
+    std::uint64_t known = 0;
+    Content large = unsent(here, "/large", all, {}, &known);
+    must(large.write(pattern(1u << 20), 0, Time{}));
+    CHECK(large.is_unsent());
+    must(large.write(pattern(1), 1u << 20, Time{}));
+    CHECK(!large.is_unsent());
+    CHECK(must(there.stat("/large")).inode == known);
+    CHECK(get(there, "/large").empty());  // others see it at its close
+    must(large.flush());
+    CHECK(get(there, "/large").size() == (1u << 20) + 1);
+    must(large.finish());
+    REQUIRE(all.take((2u << 20) - 10));
+    Content crowded = unsent(here, "/crowded", all);
+    must(crowded.write(pattern(11), 0, Time{}));
+    CHECK(!crowded.is_unsent());
+    must(crowded.flush());
+    CHECK(get(there, "/crowded") == pattern(11));
+    must(crowded.finish());
+  });
+}
+
+TEST_CASE("lazy: a file that loses its name is never sent, and can still be read and written") {
+  with_two(3, [](Client& here, Client& there) {
+    UnsentBytes all(64u << 20);
+    Content content = unsent(here, "/f", all);
+    must(content.write(pattern(100), 0, Time{}));
+    must(content.flush());
+    content.unlink("");
+    Content* const waiting[] = {&content};
+    Content::send_many(here, waiting);
+    must(content.write(pattern(10, 2), 100, Time{}));
+    must(content.commit());
+    CHECK(content.size() == 110);
+    must(content.write(pattern(10, 3), 2u << 20, Time{}));  // grows too large
+    Bytes out(10);
+    CHECK(must(content.read(out, 100)) == 10);
+    CHECK(out == pattern(10, 2));
+    must(content.finish());
+    CHECK(must(there.list("/")).entries.empty());
+  });
+}
+
+TEST_CASE("lazy: attributes that are set before a file is sent go with it") {
+  with_two(3, [](Client& here, Client& there) {
+    UnsentBytes all(64u << 20);
+    AttributeChange change;
+    change.mode = 0604;
+    change.modified_ns = 981'173'106'000'000'000;
+    for (const bool is_large : {false, true}) {
+      const std::string path = is_large ? "/large" : "/small";
+      Content content = unsent(here, path, all);
+      must(content.write(pattern(100), 0, Time{}));
+      content.change_unsent(change);
+      CHECK(content.entry().mode == 0604);
+      if (is_large) must(content.send_name());
+      must(content.commit());
+      must(content.finish());
+      CHECK(must(there.stat(path)).mode == 0604);
+      CHECK(must(there.stat(path)).modified_ns == *change.modified_ns);
+    }
   });
 }

@@ -5,6 +5,7 @@
 
 #include "../../bind/mount/error_numbers.h"
 #include "../../bind/mount/options.h"
+#include "../../bind/mount/waiting.h"
 
 using namespace pif;
 using mount::errno_of;
@@ -91,14 +92,50 @@ TEST_CASE("the kernel keeps what it has of a file as long as it is the same vers
   CHECK(nodes.is_same_version(40, version));
 }
 
+TEST_CASE("a file that was made here keeps its node when the file system knows it, until it is forgotten") {
+  constexpr MountNode kInode = MountNode{7} << 32;
+  Nodes nodes(1);
+  const MountNode node = nodes.new_node();
+  CHECK(mount::is_own(node));
+  CHECK(!mount::is_own(kRootNode));
+  CHECK(nodes.new_node() != node);
+  Entry there = entry(kInode);
+  there.name = "f";
+  nodes.look_up(kRootNode, "f", entry(node));
+  CHECK(nodes.here(there).inode == kInode);
+  CHECK(nodes.here(kRootNode, there).inode == node);  // it becomes known at this moment
+  nodes.become_known(node, kInode);
+  CHECK(nodes.here(there).inode == node);
+  there.name = "g";  // others have renamed it
+  CHECK(nodes.here(kRootNode, there).inode == node);
+  nodes.forget(node, 1);
+  CHECK(nodes.here(there).inode == kInode);
+}
+
+TEST_CASE("files that wait go together: a batch with one client, the next with the next one") {
+  mount::Waiting waiting(2);
+  for (std::size_t i = 0; i < mount::Waiting::kBatch; ++i) {
+    CHECK(waiting.next_client() == 0);
+    CHECK(waiting.add(0, {i, Time(std::chrono::seconds(i))}) == (i + 1 == mount::Waiting::kBatch));
+  }
+  CHECK(waiting.next_client() == 1);
+  CHECK(waiting.is_due(0, Time{}));
+  CHECK(waiting.is_empty(1));
+  waiting.remove(0, {0, 2});
+  CHECK(!waiting.is_due(0, Time(std::chrono::seconds(1))));
+  CHECK(waiting.is_due(0, Time(std::chrono::seconds(2))));
+  CHECK(waiting.of(0).front().node == 1);
+}
+
 TEST_CASE("options of a mount") {
   MountOptions options;
   REQUIRE(mount::add_mount_words("rw,nodev,allow_other,_netdev,attr_timeout=0.5,rewrite_max=2G", options));
   CHECK(options.for_kernel == std::vector<std::string>{"nodev", "allow_other"});
   CHECK(options.attr_timeout == 0.5);
   CHECK(options.rewrite_max == std::uint64_t{2} << 30);
-  REQUIRE(mount::add_mount_words("ro", options));
+  REQUIRE(mount::add_mount_words("ro,lazy", options));
   CHECK(options.read_only);
+  CHECK(options.lazy);
   for (const char* wrong : {"nonsense", "attr_timeout", "attr_timeout=x", "attr_timeout=-1",
                             "rewrite_max=", "rewrite_max=1X", "rewrite_max=99999999T", "ro=1"}) {
     INFO(wrong);
