@@ -45,6 +45,7 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   wanted.keys.separator = '\0';
   wanted.keys.reverse = wanted.unique = wanted.check = true;
   wanted.memory = UINT64_MAX;
+  wanted.top = UINT64_MAX - 1;
   wanted.merge = MergeKind::kPipelined;
   wanted.token_batch = 0;
   const auto back = unpack_options(pack(wanted));
@@ -56,6 +57,7 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   CHECK(back->unique);
   CHECK(back->check);
   CHECK(back->memory == wanted.memory);
+  CHECK(back->top == wanted.top);
   CHECK(back->merge == wanted.merge);
   CHECK(back->token_batch == 0);
   CHECK(!unpack_options(pack(SortOptions{}))->keys.separator);

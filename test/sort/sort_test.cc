@@ -85,6 +85,8 @@ struct Case {
     made.wanted.unique = *rc::gen::inRange(0, 4) == 0;
     made.wanted.merge = *rc::gen::element(MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined);
     made.wanted.token_batch = *rc::gen::element<std::uint64_t>(0, 1, 7, 64, 4096);
+    if (made.wanted.merge == MergeKind::kSplit)
+      made.wanted.top = *rc::gen::element<std::uint64_t>(0, 0, 1, 7, 300, 5000);
     made.wanted.threads = *rc::gen::element(0U, 1U, 2U, 3U, 7U, 40U);
     const auto layout = *rc::gen::inRange(0, 6);
     if (layout == 0) made.wanted.nodes = {"5", "2", "8"};
@@ -118,6 +120,7 @@ struct Case {
     std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
     if (wanted.unique) keyed.erase(std::unique(keyed.begin(), keyed.end(), same), keyed.end());
+    if (wanted.top > 0 && wanted.top < keyed.size()) keyed.resize(wanted.top);
     std::string all;
     for (const auto& [key, record] : keyed) all += record;
     return all;

@@ -56,6 +56,17 @@ void add_letters(CLI::App& app, pif::sort::KeyOptions& keys) {
   app.add_flag("-z", keys.null_ended, "SRC must have records that end in a zero byte (files know their own records)");
 }
 
+// Which records the result has.
+void add_kept(CLI::App& app, pif::sort::SortOptions& wanted) {
+  app.add_flag("-u", wanted.unique, "of records with equal keys only the first");
+  app.add_option("--top", wanted.top, "only the first N records of the sorted order, as head -n N behind it has them")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62))
+      ->transform(pif::whole_number)
+      ->type_name("N");
+  app.add_flag_callback(
+      "-s", [] {}, "accepted: pif-sort is always stable");
+}
+
 void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& wanted) {
   app.set_help_flag("--help", "Print this help message and exit");  // -h is an order, as in sort(1)
   app.add_option(
@@ -88,9 +99,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
         if (!path) throw CLI::ValidationError("-T", path.error().text);
         return *path;
       });
-  app.add_flag("-u", wanted->unique, "of records with equal keys only the first");
-  app.add_flag_callback(
-      "-s", [] {}, "accepted: pif-sort is always stable");
+  add_kept(app, *wanted);
   auto* const check =
       app.add_flag("-c", wanted->check, "only say whether SRC is sorted: exit code 1 and the first that is not");
   pif::tool::add_memory_option(app, wanted->memory, "what needs more is sorted in runs, on the disks of its LFSs");
@@ -110,11 +119,14 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
       ->transform(pif::whole_number)
       ->type_name("N");
   pif::tool::add_output_options(app, *wanted);
-  for (const char* const of_output : {"--merge", "--token-batch", "--width", "--nodes", "--bevy", "--no-clobber"})
+  for (const char* const of_output :
+       {"--merge", "--token-batch", "--top", "--width", "--nodes", "--bevy", "--no-clobber"})
     check->excludes(app.get_option(of_output));
   check->excludes(target);
   app.final_callback([&app, wanted, target] {
     if (wanted->check && wanted->sources.size() > 1) throw CLI::ValidationError("-c", "looks at one file");
+    if (wanted->top > 0 && wanted->merge != pif::sort::MergeKind::kSplit)
+      throw CLI::ValidationError("--top", "needs --merge split");
     if (!wanted->check) find_target(app, *wanted, target->count() > 0);
   });
 }
@@ -135,6 +147,7 @@ int main(int argc, char** argv) {
       "  pif-sort -k 0:10 /records /sorted       by the first 10 bytes\n"
       "  pif-sort -k 8:4:u -k 0:8:fr ...       by a number, then by a float, largest first\n"
       "  pif-sort -t , -k 3,3n /csv /by-third    by the third field's value\n"
+      "  pif-sort -k 2,2nr --top 10 /log -       the ten largest, without sorting all\n"
       "  pif-sort -c -k 0:10 /sorted             is it sorted?\n"
       "Keys: OFF:LEN[:b|u|i|f[le|be]][r] (bytes, unsigned, signed, float), or F[.C][OPTS][,F[.C][OPTS]] as in "
       "sort(1),\n"

@@ -50,6 +50,7 @@ std::string pack(const SortOptions& wanted) {
   spec.set_merge(static_cast<message::MergeKind>(wanted.merge));
   spec.set_token_batch(wanted.token_batch);
   spec.set_check(wanted.check);
+  spec.set_top(wanted.top);
   return spec.SerializeAsString();
 }
 
@@ -68,6 +69,7 @@ Result<SortOptions> unpack_options(std::string_view bytes) {
   wanted.merge = static_cast<MergeKind>(spec.merge());
   wanted.token_batch = spec.token_batch();
   wanted.check = spec.check();
+  wanted.top = spec.top();
   return wanted;
 }
 

@@ -142,7 +142,8 @@ Result<tool::ExitCode> control(tool::Controller& controller, const SortOptions& 
   if (wanted.check) return check(controller, wanted, task);
   if (task.file_length.records == 0) return put_out_nothing(controller, wanted, task);
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.path, task.options));
-  if (task.options.format.is_fixed() && !wanted.unique) controller.set_file_length(output, task.file_length);
+  if (task.options.format.is_fixed() && !wanted.unique && wanted.top == 0)
+    controller.set_file_length(output, task.file_length);
   const std::uint32_t width = controller.output(output).layout().width();
   controller.predict([&](const tool::Calibration& calibration) {
     return predict_job(calibration, cost_shape(controller, wanted, task), width, wanted.merge);

@@ -35,6 +35,7 @@ struct SortOptions : tool::OutputOptions {
   std::string temporary;  // folder for files that never get a name; empty: that of the output, or of an input
   KeyOptions keys;
   bool unique = false;
+  std::uint64_t top = 0;  // only so many, the first ones of the order; 0: all. With kSplit
   bool check = false;
   std::uint64_t check_by_workers =
       64u << 20;             // files of so many bytes; starting workers for less is not worth its time

@@ -64,6 +64,8 @@ class Sorter {
   std::uint64_t own_memory() const {
     return options_.memory == 0 ? 0 : std::max<std::uint64_t>(options_.memory / worker_.width(), 1);
   }
+  First first() const { return {options_.top, options_.unique}; }
+  SplitOptions split_options() const { return {options_.unique, first(), own_memory()}; }
   [[nodiscard]] Result<Runs> sort_runs();
   [[nodiscard]] Status merge_near();
   [[nodiscard]] Status merge_far();
@@ -143,7 +145,7 @@ double Sorter::take_seconds() {
 
 // The local phase.
 Result<Runs> Sorter::sort_runs() {
-  PIF_TRY_VALUE(Runs own, load_runs(worker_, inputs_, maker_, own_memory()));
+  PIF_TRY_VALUE(Runs own, load_runs(worker_, inputs_, maker_, own_memory(), first()));
   outcome_.sort_seconds = take_seconds();
   return own;
 }
@@ -151,7 +153,7 @@ Result<Runs> Sorter::sort_runs() {
 // All workers see everybody's runs.
 Status Sorter::merge_near() {
   PIF_TRY_VALUE(Runs own, sort_runs());
-  NearSplit split(worker_, team_, inputs_, output_, maker_, options_.unique, own_memory());
+  NearSplit split(worker_, team_, inputs_, output_, maker_, split_options());
   PIF_TRY(split.run(std::move(own)));
   put_out_ = split.put_out();
   return {};
@@ -162,7 +164,7 @@ Status Sorter::merge_far() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
   std::vector<RunView> views;
   if (inputs_.is_here()) views = views_of(own, inputs_.format(), maker_, inputs_.source());
-  FarSplit split(worker_, team_, inputs_, output_, maker_, options_.unique, own_memory());
+  FarSplit split(worker_, team_, inputs_, output_, maker_, split_options());
   PIF_TRY(split.run(views));
   put_out_ = split.put_out();
   return {};

@@ -147,21 +147,77 @@ void Loaded::sort_by_keys(std::span<Element> group) {
 }
 
 // Equal chunks are together now, by row; where keys go on behind them, the rest decides.
-void Loaded::sort_behind_chunk() {
-  for (std::size_t begin = 0; begin < elements_.size();) {
+void Loaded::sort_behind_chunk(std::span<Element> group) {
+  for (std::size_t begin = 0; begin < group.size();) {
     std::size_t end = begin + 1;
-    while (end < elements_.size() && is_same_chunk(elements_[begin], elements_[end])) ++end;
-    if (end - begin > 1 && !order_.decides(elements_[begin])) sort_by_keys(elements_.subspan(begin, end - begin));
+    while (end < group.size() && is_same_chunk(group[begin], group[end])) ++end;
+    if (end - begin > 1 && !order_.decides(group[begin])) sort_by_keys(group.subspan(begin, end - begin));
     begin = end;
   }
 }
 
-void Loaded::sort(Ties ties) {
+void Loaded::sort(std::span<Element> group, Ties ties) {
   const bool has_levels = wants_levels(maker_);
-  if (has_levels && ties == Ties::kNow) return LevelSort(order_, *this, traits_.has_zeros).sort(elements_);
-  hwy::Sorter()(elements_.data(), elements_.size(), hwy::SortAscending());
+  if (has_levels && ties == Ties::kNow) return LevelSort(order_, *this, traits_.has_zeros).sort(group);
+  hwy::Sorter()(group.data(), group.size(), hwy::SortAscending());
   if (has_levels) return;
-  if (!order_.chunk_is_all()) sort_behind_chunk();
+  if (!order_.chunk_is_all()) sort_behind_chunk(group);
+}
+
+// ---- the first ones of the order ------------------------------------------------------------------------------------
+
+// Elements from `begin` on, with their first chunks: those that have the lowest `count` chunks come first. Returns
+// where these end: behind all that have the highest one of them, for what comes behind a chunk may order these.
+std::size_t Loaded::select(std::size_t begin, std::size_t count) {
+  if (count >= elements_.size() - begin) return elements_.size();
+  const auto less = [](const Element& a, const Element& b) { return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo; };
+  const auto last = elements_.begin() + static_cast<std::ptrdiff_t>(begin + count - 1);
+  std::nth_element(elements_.begin() + static_cast<std::ptrdiff_t>(begin), last, elements_.end(), less);
+  const auto end = std::partition(last + 1, elements_.end(), [&](const Element& e) { return is_same_chunk(e, *last); });
+  return static_cast<std::size_t>(end - elements_.begin());
+}
+
+// Whether `next`, which is sorted behind a, has its key.
+bool Loaded::is_same_key(const Element& a, const Element& next) {
+  if (wants_levels(maker_)) return level_of(next) == kSameKey;
+  if (!is_same_chunk(a, next)) return false;
+  return order_.decides(a) || order_.compare_keys(record(row_of(a)), record(row_of(next))) == 0;
+}
+
+// Of the sorted group those with keys of their own, behind the `kept` ones, which have others. How many are kept then.
+std::size_t Loaded::drop_equal(std::size_t kept, Range group) {
+  for (std::size_t i = group.begin, last = i; i < group.end; ++i) {
+    const Element next = elements_[i];
+    if (i > group.begin && is_same_key(elements_[last], next)) continue;
+    last = kept++;
+    elements_[last] = next;
+  }
+  return kept;
+}
+
+// With `unique` what was found may be too few: then as many again, at least, so that few rounds do.
+void Loaded::keep_first(const First& first) {
+  std::size_t kept = 0;
+  for (std::size_t begin = 0; begin < elements_.size() && kept < first.records;) {
+    const std::size_t end = select(begin, std::max<std::size_t>(first.records - kept, begin));
+    sort(elements_.subspan(begin, end - begin), Ties::kNow);
+    kept = first.unique ? drop_equal(kept, {begin, end}) : end;
+    begin = end;
+  }
+  elements_ = elements_.first(std::min<std::size_t>(kept, first.records));
+}
+
+void Loaded::move_elements(Element* to) {
+  std::copy(elements_.begin(), elements_.end(), to);
+  elements_ = {to, elements_.size()};
+}
+
+std::uint64_t Loaded::bytes() const {
+  if (ends_.empty()) return elements_.size() * inputs_.format().record_length;
+  if (elements_.size() == rows_.size()) return ends_.back() - ends_[0];
+  std::uint64_t bytes = 0;
+  for (const Element& element : elements_) bytes += record(row_of(element)).size();
+  return bytes;
 }
 
 namespace {
@@ -231,6 +287,20 @@ LoadedParts::LoadedParts(tool::Worker& worker, Inputs& inputs, const KeyMaker& m
 }
 
 Status LoadedParts::load(Ties ties) {
+  return load_each([ties](Loaded& part) { part.sort(ties); });
+}
+
+Status LoadedParts::load_first(const First& first) {
+  PIF_TRY(load_each([&first](Loaded& part) { part.keep_first(first); }));
+  Element* to = parts_[0]->elements().data();
+  for (const auto& part : parts_) {
+    part->move_elements(to);
+    to += part->elements().size();
+  }
+  return {};
+}
+
+Status LoadedParts::load_each(const std::function<void(Loaded&)>& sort) {
   const std::uint64_t before = inputs_.bytes_read();
   std::atomic<std::uint64_t> read = 0;
   const Status loaded = worker_.run_tasks(parts_.size(), [&](std::size_t i) -> Status {
@@ -238,7 +308,7 @@ Status LoadedParts::load(Ties ties) {
       read += bytes;
       if (i == 0) worker_.progress(before + read, 2 * inputs_.bytes());  // that part is on the worker's own thread
     }));
-    parts_[i]->sort(ties);
+    sort(*parts_[i]);
     return {};
   });
   inputs_.count_read(read);
@@ -263,6 +333,12 @@ void LoadedParts::describe(std::vector<std::uint64_t>& counts, Traits& traits) c
     counts.push_back(part->elements().size());
     traits.add(part->traits());
   }
+}
+
+std::uint64_t LoadedParts::records() const {
+  std::uint64_t all = 0;
+  for (const auto& part : parts_) all += part->elements().size();
+  return all;
 }
 
 std::uint64_t LoadedParts::bytes() const {

@@ -43,6 +43,12 @@ struct Traits {
 // with one chunk lie together.
 enum class Ties : std::uint8_t { kNow, kLater };
 
+// The records that are kept: the first ones of the order.
+struct First {
+  std::uint64_t records = 0;  // so many at most; 0: all
+  bool unique = false;        // that have different keys
+};
+
 // Several may be read and sorted at once.
 class Loaded {
  public:
@@ -53,7 +59,11 @@ class Loaded {
          const tool::Scratch* in_place);
 
   [[nodiscard]] Status read(const Advance& advance);
-  void sort(Ties ties);
+  void sort(Ties ties) { sort(elements_, ties); }
+  // Instead of sort(): finds the first ones, sorts these, and keeps no other.
+  void keep_first(const First& first);
+  // Its elements go to `to`, which is not behind where they are.
+  void move_elements(Element* to);
   // What sort() left for later: records and ends are as put_in_order() made them, and come into the order of their
   // keys.
   void settle(std::byte* records, std::uint64_t* ends);
@@ -61,11 +71,9 @@ class Loaded {
   template <typename Room>
   [[nodiscard]] Status put_in_order(Room& room, std::uint64_t* ends) const;
 
-  std::uint64_t bytes() const {
-    return ends_.empty() ? rows_.size() * inputs_.format().record_length : ends_.back() - ends_[0];
-  }
+  std::uint64_t bytes() const;  // of the records that it has elements of
   const Traits& traits() const { return traits_; }
-  std::span<const Element> elements() const { return elements_; }
+  std::span<Element> elements() const { return elements_; }
   std::span<const std::uint64_t> ends() const { return ends_; }
 
   Bytes record(std::uint32_t row) const {
@@ -87,8 +95,12 @@ class Loaded {
   [[nodiscard]] Status add(Row row);
   void add_text(std::uint32_t row);
   void put_again(Range group, std::byte* records, std::uint64_t* ends);
+  void sort(std::span<Element> group, Ties ties);
   void sort_by_keys(std::span<Element> group);
-  void sort_behind_chunk();
+  void sort_behind_chunk(std::span<Element> group);
+  std::size_t select(std::size_t begin, std::size_t count);
+  std::size_t drop_equal(std::size_t kept, Range group);
+  bool is_same_key(const Element& a, const Element& next);
 
   const Inputs& inputs_;
   const KeyMaker& maker_;
@@ -132,6 +144,8 @@ class LoadedParts {
               const tool::Scratch* in_place = nullptr);
 
   [[nodiscard]] Status load(Ties ties);  // and sort
+  // The same, but only the first ones of each part stay. Their elements then lie one behind another.
+  [[nodiscard]] Status load_first(const First& first);
   // Adds the parts' records and what is known of them, in their order.
   void describe(std::vector<std::uint64_t>& counts, Traits& traits) const;
   // Each part on a thread: its records go to the place that room_of(bytes of the parts before it) makes, as Loaded's do
@@ -143,9 +157,12 @@ class LoadedParts {
   [[nodiscard]] Status settle(std::byte* records, std::uint64_t* ends);
 
   std::size_t size() const { return parts_.size(); }
+  std::uint64_t records() const;
   std::uint64_t bytes() const;
 
  private:
+  [[nodiscard]] Status load_each(const std::function<void(Loaded&)>& sort);
+
   tool::Worker& worker_;
   Inputs& inputs_;
   std::vector<std::unique_ptr<Loaded>> parts_;

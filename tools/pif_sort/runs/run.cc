@@ -69,26 +69,30 @@ class FileRoom {
 
 namespace {
 
+Status load_parts(LoadedParts& parts, const First& first, Ties ties) {
+  return first.records > 0 ? parts.load_first(first) : parts.load(ties);
+}
+
 // Fixed records: only what orders them takes memory.
-Status load_in_place(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, Runs& runs) {
+Status load_in_place(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, const First& first, Runs& runs) {
   runs.by_row = true;
   PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(inputs.rows() * sizeof(Element)));
   const auto elements = as_array<Element>(runs.elements.memory.bytes());
   LoadedParts loaded(worker, inputs, maker, {0, inputs.rows()}, elements, &runs.records.file);
-  PIF_TRY(loaded.load(Ties::kNow));
+  PIF_TRY(load_parts(loaded, first, Ties::kNow));
   loaded.describe(runs.counts, runs.traits);
   return {};
 }
 
 Status load_in_memory(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, const tool::Scratch* mapped,
-                      Runs& runs) {
-  const std::uint64_t count = inputs.rows();
-  PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(count * sizeof(Element)));
+                      const First& first, Runs& runs) {
+  PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(inputs.rows() * sizeof(Element)));
   LoadedParts loaded(worker, inputs, maker, {0, inputs.rows()}, as_array<Element>(runs.elements.memory.bytes()),
                      mapped);
   const bool fixed = inputs.format().is_fixed();
-  PIF_TRY(loaded.load(fixed ? Ties::kNow : Ties::kLater));
+  PIF_TRY(load_parts(loaded, first, fixed ? Ties::kNow : Ties::kLater));
   loaded.describe(runs.counts, runs.traits);
+  const std::uint64_t count = loaded.records();
   PIF_TRY_VALUE(runs.records.memory,
                 tool::SharedMemory::make(fixed ? count * inputs.format().record_length : loaded.bytes()));
   if (!fixed) {
@@ -97,7 +101,7 @@ Status load_in_memory(tool::Worker& worker, Inputs& inputs, const KeyMaker& make
   std::byte* const at = runs.records.memory.bytes().data();
   std::uint64_t* const ends = fixed ? nullptr : as_array<std::uint64_t>(runs.ends.memory.bytes()).data();
   PIF_TRY(loaded.put_in_order([at](std::uint64_t before) { return MemoryRoom(at + before); }, ends));
-  return fixed ? Status() : loaded.settle(at, ends);
+  return fixed || first.records > 0 ? Status() : loaded.settle(at, ends);
 }
 
 // What a record takes while its run is made, beside itself.
@@ -133,8 +137,9 @@ Result<Row> end_of_run(Inputs& inputs, const KeyMaker& maker, Row first, std::ui
 // Makes runs of what fits into a budget, in scratch files.
 class RunMaker {
  public:
-  RunMaker(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t budget, Runs& runs)
-      : worker_(worker), inputs_(inputs), maker_(maker), budget_(budget), runs_(runs) {}
+  RunMaker(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t budget, const First& first,
+           Runs& runs)
+      : worker_(worker), inputs_(inputs), maker_(maker), budget_(budget), first_(first), runs_(runs) {}
 
   [[nodiscard]] Status make() {
     PIF_TRY_VALUE(runs_.elements.file, worker_.scratch());
@@ -159,6 +164,7 @@ class RunMaker {
   Inputs& inputs_;
   const KeyMaker& maker_;
   std::uint64_t budget_;
+  First first_;
   Runs& runs_;
 };
 
@@ -166,7 +172,7 @@ Status RunMaker::make_run(Range rows) {
   PrivateMemory elements(rows.size() * sizeof(Element));
   const auto made = as_array<Element>(elements.bytes());
   LoadedParts loaded(worker_, inputs_, maker_, rows, made);
-  PIF_TRY(loaded.load(Ties::kNow));
+  PIF_TRY(load_parts(loaded, first_, Ties::kNow));
   loaded.describe(runs_.counts, runs_.traits);
   PIF_TRY_VALUE(const std::uint64_t begin, runs_.records.file.reserve(loaded.bytes()));
   const std::size_t buffer_bytes = std::max(kFileRoomBytes / std::max<std::size_t>(loaded.size(), 1), kFileRoomMin);
@@ -174,23 +180,23 @@ Status RunMaker::make_run(Range rows) {
   if (inputs_.format().is_fixed()) {
     PIF_TRY(loaded.put_in_order(room_of, nullptr));
   } else {
-    std::vector<std::uint64_t> ends(made.size() + loaded.size());
+    std::vector<std::uint64_t> ends(loaded.records() + loaded.size());
     PIF_TRY(loaded.put_in_order(room_of, ends.data()));
     PIF_TRY(runs_.ends.file.append(std::as_bytes(std::span(ends))));
   }
-  return runs_.elements.file.append(std::as_bytes(made));
+  return runs_.elements.file.append(std::as_bytes(made.first(loaded.records())));
 }
 
 }  // namespace
 
-bool holds_together(const Runs& runs, const Format& format, std::uint64_t records) {
+bool holds_together(const Runs& runs, const Format& format, std::uint64_t records, const First& first) {
   std::uint64_t all = 0;
   for (const std::uint64_t count : runs.counts) {
     if (count > records - all) return false;
     all += count;
   }
   const bool has_elements = all <= runs.elements.bytes().size() / sizeof(Element);
-  if (all != records || !has_elements) return false;
+  if ((all != records && first.records == 0) || !has_elements) return false;
   if (format.is_fixed()) return all <= runs.records.bytes().size() / format.record_length;
   const std::size_t lists = runs.by_row ? 1 : runs.counts.size();  // of ends, each of one more than it has records
   return all == 0 || all + lists <= runs.ends.bytes().size() / sizeof(std::uint64_t);
@@ -232,7 +238,8 @@ void share_memory(std::span<RunView> runs, std::uint64_t memory, std::size_t mer
   }
 }
 
-Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t memory) {
+Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t memory,
+                       const First& first) {
   Runs runs;
   if (inputs.rows() == 0) return runs;
   if (memory == 0) {
@@ -240,14 +247,14 @@ Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& mak
     if (!mapped && mapped.error().code != Code::kUnsupported) return fail(std::move(mapped.error()));
     if (mapped && inputs.format().is_fixed()) {
       runs.records.file = std::move(*mapped);
-      PIF_TRY(load_in_place(worker, inputs, maker, runs));
+      PIF_TRY(load_in_place(worker, inputs, maker, first, runs));
     } else {
-      PIF_TRY(load_in_memory(worker, inputs, maker, mapped ? &*mapped : nullptr, runs));
+      PIF_TRY(load_in_memory(worker, inputs, maker, mapped ? &*mapped : nullptr, first, runs));
     }
   } else {
     const std::uint64_t budget =
         memory >= kOwnBytes + kBudgetAim ? memory - kOwnBytes : std::clamp(memory / 8, kBudgetMin, kBudgetAim);
-    PIF_TRY(RunMaker(worker, inputs, maker, budget, runs).make());
+    PIF_TRY(RunMaker(worker, inputs, maker, budget, first, runs).make());
   }
   return runs;
 }

@@ -34,12 +34,14 @@ struct Runs {
 };
 
 // Reads the worker's component and sorts it, each of its threads a part that becomes a run: all of it in memory, or,
-// with `memory` bytes for this worker, runs of what fits in scratch files. A component that is not there has no run.
-Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t memory);
-// Whether what a worker says of its runs fits the memory and files that it shares, and they are `records` records.
-// (What is in these stays its own: a worker that writes nonsense there makes nonsense of the result, or ends itself and
-// the job.)
-bool holds_together(const Runs& runs, const Format& format, std::uint64_t records);
+// with `memory` bytes for this worker, runs of what fits in scratch files. first: what is kept of each run. A component
+// that is not there has no run.
+Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t memory,
+                       const First& first);
+// Whether what a worker says of its runs fits the memory and files that it shares, and they are all of `records`
+// records, or, if only first ones are kept, no more. (What is in these stays its own: a worker that writes nonsense
+// there makes nonsense of the result, or ends itself and the job.)
+bool holds_together(const Runs& runs, const Format& format, std::uint64_t records, const First& first);
 // Those that are not empty; runs outlive them.
 std::vector<RunView> views_of(const Runs& runs, const Format& format, const KeyMaker& maker, std::uint32_t source);
 // Divides half of a worker's memory, as load_runs() has it, among the windows of these runs, which are in so many

@@ -23,7 +23,8 @@ std::uint64_t ShareReader::count() {
   }
   if (!count_) {
     rewind();
-    for (count_ = 0; !find_some().empty();) *count_ += records_.size();
+    count_ = 0;
+    for (find_some(); !records_.empty(); find_some()) *count_ += records_.size();
   }
   return *count_;
 }
@@ -37,13 +38,13 @@ void ShareReader::find_all() {
   std::vector<Bytes> all;
   all.reserve(share_.size());
   walk_.emplace(maker_, numbers_, runs_, share_.begin, share_.end, unique_);
-  while (!find_some().empty()) all.insert(all.end(), records_.begin(), records_.end());
+  for (find_some(); !records_.empty(); find_some()) all.insert(all.end(), records_.begin(), records_.end());
   walk_.reset();
   records_ = std::move(all);
 }
 
 // Where a record lies is looked up when its place in the lists of ends has been fetched.
-std::span<const Bytes> ShareReader::find_some() {
+void ShareReader::find_some() {
   picks_.clear();
   records_.clear();
   std::size_t bytes = 0;
@@ -59,14 +60,15 @@ std::span<const Bytes> ShareReader::find_some() {
     if (picks_.size() > kAhead) look_up(picks_[picks_.size() - 1 - kAhead]);
   }
   for (std::size_t i = records_.size(); i < picks_.size(); ++i) look_up(picks_[i]);
-  return records_;
 }
 
 std::span<const Bytes> ShareReader::next() {
-  if (!keep_) return find_some();
-  const auto some = std::span(records_).subspan(next_, std::min(kRecordsAtOnce, records_.size() - next_));
-  next_ += some.size();
-  return some;
+  const std::uint64_t left = *count_ - next_;
+  if (!keep_ && left > 0) find_some();
+  const auto some = std::span(records_).subspan(keep_ ? next_ : 0);
+  const std::size_t size = std::min<std::uint64_t>({some.size(), kRecordsAtOnce, left});
+  next_ += size;
+  return some.first(size);
 }
 
 }  // namespace pif::sort

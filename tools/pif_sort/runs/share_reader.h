@@ -18,6 +18,8 @@ class ShareReader {
 
   // How many there are. The first call merges them if they are kept, or some may be left out.
   std::uint64_t count();
+  // Only so many, no more than there are.
+  void cut(std::uint64_t count) { count_ = count; }
   // From the first one on.
   void rewind();
   // The next ones; none at the end. Valid until the next call.
@@ -25,7 +27,7 @@ class ShareReader {
 
  private:
   void find_all();
-  std::span<const Bytes> find_some();
+  void find_some();
 
   const KeyMaker& maker_;
   const RecordNumbers& numbers_;
@@ -36,7 +38,7 @@ class ShareReader {
   std::optional<ShareWalk> walk_;
   std::vector<Pick> picks_;
   std::vector<Bytes> records_;  // all, or the last ones
-  std::size_t next_ = 0;        // of all
+  std::uint64_t next_ = 0;      // of all
 };
 
 }  // namespace pif::sort

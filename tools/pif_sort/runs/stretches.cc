@@ -45,6 +45,13 @@ Result<std::uint64_t> Stretches::count() {
   return number;
 }
 
+void Stretches::cut(std::uint64_t records) {
+  for (const auto& part : parts_) {
+    part->numbers = {std::min(part->numbers.begin, records), std::min(part->numbers.end, records)};
+    part->reader.cut(part->numbers.size());
+  }
+}
+
 // Of records with these numbers, those that belong to the component.
 void Stretches::choose(Part& part, LfsIndex lfs, Range numbers) const {
   const parity::Layout& layout = output_.layout();

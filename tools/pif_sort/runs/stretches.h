@@ -33,6 +33,8 @@ class Stretches {
 
   // In this order. How many records the share puts out;
   [[nodiscard]] Result<std::uint64_t> count();
+  // only so many of them, if they are too many;
+  void cut(std::uint64_t records);
   // how many bytes of them each component gets, by LfsIndex, if the first one has that number in the output;
   [[nodiscard]] Result<std::vector<std::uint64_t>> measure(RecordNumber first);
   // and all of them, if so many bytes of each component come before. written(bytes): so many more are; on this thread.

@@ -26,9 +26,10 @@ constexpr std::uint32_t kFirstPieceChannel = 1, kBlockChannel = 2;  // pieces of
 // What one thread merges.
 class FarSplit::Share {
  public:
-  // unique: of records with equal keys only the first.
-  Share(const KeyMaker& maker, const Inputs& inputs, bool unique)
+  // unique: of records with equal keys only the first. most: so many go on, the others are dropped.
+  Share(const KeyMaker& maker, const Inputs& inputs, bool unique, std::uint64_t most)
       : unique_(unique),
+        most_(most),
         order_(maker, inputs.numbers()),
         merger_(inputs.ranks().size(), maker, inputs.numbers(), order_, inputs.format()) {}
 
@@ -49,6 +50,7 @@ class FarSplit::Share {
   [[nodiscard]] Status keep(Bytes record);
 
   bool unique_;
+  std::uint64_t most_;
   Order order_;
   PieceMerger merger_;
   std::optional<RowBlockMaker> blocks_;
@@ -59,6 +61,7 @@ class FarSplit::Share {
 };
 
 Status FarSplit::Share::put(Bytes record) {
+  if (put_out_.records == most_) return {};
   if (unique_) {
     if (has_last_ && order_.compare_keys(last_, record) == 0) return {};
     last_.assign(record.begin(), record.end());
@@ -80,16 +83,15 @@ Status FarSplit::Share::keep(Bytes record) {
 }
 
 FarSplit::FarSplit(tool::Worker& worker, tool::Team& team, Inputs& inputs, tool::Output& output, const KeyMaker& maker,
-                   bool unique, std::uint64_t memory)
+                   const SplitOptions& options)
     : worker_(worker),
       team_(team),
       inputs_(inputs),
       output_(output),
       maker_(maker),
-      unique_(unique),
-      is_direct_(output.format().is_fixed() && output.layout().is_even() && !unique),
-      memory_(memory),
-      batch_bytes_(memory > 0 ? std::min<std::size_t>(memory / 2, kAheadBytes) : kAheadBytes) {}
+      options_(options),
+      is_direct_(output.format().is_fixed() && output.layout().is_even() && !options.unique),
+      batch_bytes_(options.memory > 0 ? std::min<std::size_t>(options.memory / 2, kAheadBytes) : kAheadBytes) {}
 
 FarSplit::~FarSplit() = default;
 
@@ -108,13 +110,13 @@ Status FarSplit::open(std::span<RunView> own) {
     first_shares_.push_back(first_shares_.back() + static_cast<std::uint32_t>(threads[rank][0]));
   }
   const std::uint32_t shares = first_shares_.back();
-  if (memory_ > 0) share_memory(own, memory_, shares);
+  if (options_.memory > 0) share_memory(own, options_.memory, shares);
   // A worker has batches of all pieces of its shares, and others of the pieces that it sends are on their way.
   std::uint64_t most = shares;
   for (const auto& each : threads) most = std::max(most, each[0] * sources);
   batch_bytes_ = std::clamp(batch_bytes_ / (kBatchesAhead * most), kBatchBytesMin, kBatchBytesMax);
   Order order(maker_, inputs_.numbers());
-  PIF_TRY_VALUE(const Splitters splitters, Splitters::choose(team_, own, maker_, order, shares, unique_,
+  PIF_TRY_VALUE(const Splitters splitters, Splitters::choose(team_, own, maker_, order, shares, options_.unique,
                                                              inputs_.file_length().records, worker_.width()));
   std::vector<std::vector<std::size_t>> cuts(shares + 1, std::vector<std::size_t>(own.size()));
   const std::size_t tasks = std::min<std::size_t>(worker_.threads(), own.size());
@@ -138,22 +140,27 @@ Status FarSplit::open(std::span<RunView> own) {
 Status FarSplit::open_shares(const std::vector<std::uint64_t>& records) {
   PIF_TRY_VALUE(const auto totals, team_.sum(records));
   const std::uint64_t all = std::accumulate(totals.begin(), totals.end(), std::uint64_t{0});
-  if (all != inputs_.file_length().records)
-    return fail(Code::kCorrupt, fmt::format("the workers have {} records of {}", all, inputs_.file_length().records));
+  const std::uint64_t there = inputs_.file_length().records;
+  if (all > there || (all < there && options_.first.records == 0))
+    return fail(Code::kCorrupt, fmt::format("the workers have {} records of {}", all, there));
+  const std::uint64_t most = options_.put_out_max(all);
   const std::uint32_t first = first_shares_[worker_.rank()], end = first_shares_[worker_.rank() + 1];
   Range numbers;
   numbers.end = std::accumulate(totals.begin(), totals.begin() + first, std::uint64_t{0});
   for (std::uint32_t share = first; share < end; ++share) {
-    shares_.push_back(std::make_unique<Share>(maker_, inputs_, unique_));
     numbers = {numbers.end, numbers.end + totals[share]};
+    // What is dropped before it is not known with `unique`.
+    const Range out =
+        options_.unique ? Range{0, most} : Range{std::min(numbers.begin, most), std::min(numbers.end, most)};
+    shares_.push_back(std::make_unique<Share>(maker_, inputs_, options_.unique, out.size()));
     if (is_direct_) {
-      shares_.back()->open(output_, numbers);
+      shares_.back()->open(output_, out);
     } else {
       PIF_TRY_VALUE(auto file, worker_.scratch());
       shares_.back()->open(std::move(file));
     }
   }
-  if (is_direct_ && output_.is_here()) rows_ = rows_missing_ = output_.layout().rows(output_.index(), all);
+  if (is_direct_ && output_.is_here()) rows_ = rows_missing_ = output_.layout().rows(output_.index(), most);
   return {};
 }
 
@@ -301,6 +308,9 @@ Status FarSplit::put_out_kept() {
     file_length.records += all[rank][0];
     file_length.bytes += all[rank][1];
   }
+  file_length.records = options_.put_out_max(file_length.records);
+  if (output_.format().is_fixed()) file_length.bytes = file_length.records * output_.format().record_length;
+  put_out_ = {};
   for (const auto& share : shares_) PIF_TRY(share->kept().map());
   std::size_t share = 0;
   Bytes rest = shares_[0]->kept().bytes();
@@ -310,11 +320,12 @@ Status FarSplit::put_out_kept() {
     while (out.has_room()) {
       while (rest.empty() && share + 1 < shares_.size())
         ahead = tool::ReadInOrder(rest = shares_[++share]->kept().bytes());
-      if (rest.empty()) return false;
+      if (rest.empty() || number >= file_length.records) return false;
       ahead.reach(rest.data());
       const auto length = PackedNumbers<std::uint32_t>::take(rest, 1);
       if (!length || (*length)[0] > rest.size()) return fail(Code::kInternal, "the kept records end too soon");
       out.put(number++, rest.first((*length)[0]));
+      put_out_ = {put_out_.records + 1, put_out_.bytes + (*length)[0]};
       rest = rest.subspan((*length)[0]);
     }
     return true;

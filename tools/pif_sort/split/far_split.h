@@ -16,15 +16,16 @@
 #include "pif/tool/ordered_output.h"
 #include "runs/row_blocks.h"
 #include "split/pieces.h"
+#include "split/split_options.h"
 #include "split/splitters.h"
 
 namespace pif::sort {
 
 class FarSplit {
  public:
-  // All outlive it. memory: of this worker, 0: enough.
+  // All outlive it.
   FarSplit(tool::Worker& worker, tool::Team& team, Inputs& inputs, tool::Output& output, const KeyMaker& maker,
-           bool unique, std::uint64_t memory);
+           const SplitOptions& options);
   ~FarSplit();
   // own: this worker's runs, which get their windows here. Called by all workers.
   [[nodiscard]] Status run(std::span<RunView> own);
@@ -74,9 +75,8 @@ class FarSplit {
   Inputs& inputs_;
   tool::Output& output_;
   const KeyMaker& maker_;
-  bool unique_;
+  SplitOptions options_;
   bool is_direct_;  // rows are written as they come
-  std::uint64_t memory_;
   std::size_t batch_bytes_;
   std::vector<std::uint32_t> sources_;       // ranks of the workers that have records of the inputs
   std::vector<std::uint32_t> targets_;       // of those on the output's

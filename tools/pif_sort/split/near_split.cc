@@ -26,13 +26,13 @@ std::vector<std::uint32_t> mergers_before(std::span<const std::vector<std::uint3
 }
 
 NearSplit::NearSplit(tool::Worker& worker, tool::Team& team, Inputs& inputs, tool::Output& output,
-                     const KeyMaker& maker, bool unique, std::uint64_t memory)
-    : worker_(worker), team_(team), inputs_(inputs), output_(output), maker_(maker), unique_(unique), memory_(memory) {}
+                     const KeyMaker& maker, const SplitOptions& options)
+    : worker_(worker), team_(team), inputs_(inputs), output_(output), maker_(maker), options_(options) {}
 
 Status NearSplit::run(Runs own) {
   PIF_TRY(share_runs(std::move(own)));
   PIF_TRY_VALUE(files_, team_.share_output(output_));
-  const bool knows_rows = output_.format().is_fixed() && output_.layout().is_even() && !unique_;
+  const bool knows_rows = output_.format().is_fixed() && output_.layout().is_even() && !options_.unique;
   PIF_TRY(knows_rows ? put_out_rows() : put_out_stretches());
   files_.clear();  // the LFS seals only what nobody may write to any more
   return team_.barrier();
@@ -62,12 +62,13 @@ Status NearSplit::share_counts(const Runs& own) {
     runs_[rank].traits.has_zeros = each.has_zeros();
     runs_[rank].traits.is_ended = each.is_ended();
     runs_[rank].counts.assign(each.counts().begin(), each.counts().end());
-    if (!holds_together(runs_[rank], inputs_.format(), records[rank]))
+    if (!holds_together(runs_[rank], inputs_.format(), records[rank], options_.first))
       return tool::sent_nonsense(
           rank, fmt::format("{} runs that are not the {} records that it has", each.counts_size(), records[rank]));
     if (each.cores().empty()) return tool::sent_nonsense(rank, "no core that it may run on");
     cores.emplace_back(each.cores().begin(), each.cores().end());
-    if (memory_ != 0) cores.back() = {rank};  // from scratch files all merge, each waiting for a disk of its own
+    if (options_.memory != 0)
+      cores.back() = {rank};  // from scratch files all merge, each waiting for a disk of its own
   }
   mergers_before_ = mergers_before(cores);
   return {};
@@ -89,7 +90,8 @@ Status NearSplit::share_runs(Runs own) {
       records_ += view.elements.size();
     }
   }
-  if (memory_ > 0) share_memory(views_, memory_, worker_.threads());
+  if (!options_.unique) records_ = options_.put_out_max(records_);
+  if (options_.memory > 0) share_memory(views_, options_.memory, worker_.threads());
   return {};
 }
 
@@ -135,7 +137,7 @@ Status NearSplit::put_out_rows() {
   return take_tails(tails);
 }
 
-// Where this worker's share begins when each has `count` records of its own.
+// Which numbers this worker's share has when each has `count` records of its own: the last ones may be too many.
 Result<Range> NearSplit::count_share(std::uint64_t count) {
   PIF_TRY_VALUE(const auto counts, team_.all_gather_numbers({count}));
   Range share;
@@ -146,7 +148,8 @@ Result<Range> NearSplit::count_share(std::uint64_t count) {
     all += counts[rank][0];
     if (rank < worker_.rank()) share.begin = all;
   }
-  share.end = share.begin + count;
+  const std::uint64_t most = options_.put_out_max(all);
+  share = {std::min(share.begin, most), std::min(share.begin + count, most)};
   return share;
 }
 
@@ -169,12 +172,14 @@ Result<std::vector<std::uint64_t>> NearSplit::bytes_before(const std::vector<std
 
 Status NearSplit::put_out_stretches() {
   const Range positions{share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1)};
-  Stretches out(worker_, output_, files_, {maker_, inputs_.numbers(), views_, unique_, memory_ == 0}, positions);
+  Stretches out(worker_, output_, files_, {maker_, inputs_.numbers(), views_, options_.unique, options_.memory == 0},
+                positions);
   PIF_TRY_VALUE(const std::uint64_t records, out.count());
   PIF_TRY_VALUE(const Range share, count_share(records));
+  if (share.size() < records) out.cut(share.size());
   PIF_TRY_VALUE(const auto bytes, out.measure(share.begin));
   PIF_TRY_VALUE(const auto before, bytes_before(bytes));
-  put_out_ = {records, std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0})};
+  put_out_ = {share.size(), std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0})};
   worker_.count_sent(put_out_.bytes - (output_.is_here() ? bytes[output_.index()] : 0));
   std::uint64_t done = 0;
   PIF_TRY(out.write(before, [&](std::uint64_t written) {

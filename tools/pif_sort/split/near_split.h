@@ -10,6 +10,7 @@
 #include "runs/merge.h"
 #include "runs/run.h"
 #include "runs/stretches.h"
+#include "split/split_options.h"
 
 namespace pif::sort {
 
@@ -20,9 +21,9 @@ std::vector<std::uint32_t> mergers_before(std::span<const std::vector<std::uint3
 
 class NearSplit {
  public:
-  // All outlive it. memory: of this worker, 0: enough.
+  // All outlive it.
   NearSplit(tool::Worker& worker, tool::Team& team, Inputs& inputs, tool::Output& output, const KeyMaker& maker,
-            bool unique, std::uint64_t memory);
+            const SplitOptions& options);
   // own: this worker's runs. Called by all workers.
   [[nodiscard]] Status run(Runs own);
   const FileLength& put_out() const { return put_out_; }  // by this worker
@@ -45,12 +46,11 @@ class NearSplit {
   Inputs& inputs_;
   tool::Output& output_;
   const KeyMaker& maker_;
-  bool unique_;
-  std::uint64_t memory_;
+  SplitOptions options_;
   std::vector<Runs> runs_;  // of all workers, by rank
   std::vector<RunView> views_;
   std::vector<component::Files> files_;
-  std::uint64_t records_ = 0;
+  std::uint64_t records_ = 0;                  // that are put out, or, if some are dropped, looked at for that
   std::vector<std::uint32_t> mergers_before_;  // as the function says
   FileLength put_out_;
 };
