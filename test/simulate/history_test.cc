@@ -32,8 +32,10 @@ TEST_CASE("histories that once went wrong stay right") {
   // An overwrite that was repeated by the network after a later one was carried out again; one whose log entry failed
   // to sync was replayed over rows appended since (106865). One was carried out while workers copied its component
   // (1020791). A worker's word of rows, repeated by the network, counted as two (7054822, 7113794, 7156554). A
-  // removed file was taken for one that had lost records (714852).
-  for (const std::uint64_t seed : {32464, 52137, 59069, 75505, 106865, 714852, 1020791, 7054822, 7113794, 7156554})
+  // removed file was taken for one that had lost records (714852). LFSs were told of a removal again and again, while
+  // the directory's disk failed (84000866).
+  for (const std::uint64_t seed :
+       {32464, 52137, 59069, 75505, 106865, 714852, 1020791, 7054822, 7113794, 7156554, 84000866})
     require_right(run_history(seed), "--seed " + std::to_string(seed));
 }
 
@@ -58,8 +60,8 @@ TEST_CASE(
   for (std::uint64_t seed = 1; seed <= kSmokeBeviesSeeds; ++seed)
     require_right(run_bevies_history(seed), "--bevies --seed " + std::to_string(seed));
   // Who waited for one another's lengths (770, 1572); generations of before the deputy's (3547), which was then
-  // replaced (51002085).
-  for (const std::uint64_t seed : {770, 1572, 3547, 51002085})
+  // replaced (51002085); rows that were appended while a sync of their component's parity failed (83000819).
+  for (const std::uint64_t seed : {770, 1572, 3547, 51002085, 83000819})
     require_right(run_bevies_history(seed), "--bevies --seed " + std::to_string(seed));
 }
 

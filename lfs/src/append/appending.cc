@@ -380,11 +380,12 @@ void Appending::make_durable(Line& line, std::vector<ReplyToken> tokens) {
   };
   auto done = [this, &line, result, t = *tail, applied = c.applied, tokens = std::move(tokens)] {
     Component& component = *line.component;
-    if (*result && !component.is_removed()) return publish_rows(line, t, applied, tokens);
+    const bool is_out_of_service = component.failure.has_value();  // by a sync of its parity, perhaps
+    if (*result && !component.is_removed() && !is_out_of_service) return publish_rows(line, t, applied, tokens);
     line.busy = false;
     if (component.is_removed()) return answer_all(tokens, fail(gone()));
-    context_.components.set_failed(component, result->error());
-    spdlog::error("{}", component.failure->text);
+    if (!is_out_of_service) context_.components.set_failed(component, result->error());
+    if (!is_out_of_service) spdlog::error("{}", component.failure->text);
     answer_all(tokens, fail(*component.failure));
   };
   context_.world.executor.submit(std::move(work), std::move(done));

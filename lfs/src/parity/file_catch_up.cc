@@ -230,6 +230,7 @@ void FileRestore::drop_rows() {
   context_.batch.update(component_, change, [self = shared_from_this()](const Status& status) {
     if (self->component_->is_removed()) return self->end(Outcome::kNothing);
     if (!status) return self->end(Outcome::kFailed, status.error());
+    if (self->component_->failure) return self->end(Outcome::kFailed, *self->component_->failure);
     self->go_on();
   });
 }

@@ -178,7 +178,7 @@ Status Outbox::apply(Answer& answer) {
     line.removed.insert(line.removed.begin(), answer.removed.begin(), answer.removed.end());
     return {};
   }
-  line.not_before = Time{};
+  rows_.on_commit([&line] { line.not_before = Time{}; });  // else it is asked again, after the pause
   rows_.on_abort([this, node = answer.node, ids = answer.removed] { untold(ids, node); });
   for (const std::uint64_t file : answer.removed) {
     const auto found = doomed_.find(file);
