@@ -46,6 +46,8 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   wanted.keys.reverse = wanted.unique = wanted.check = true;
   wanted.memory = UINT64_MAX;
   wanted.top = UINT64_MAX - 1;
+  wanted.header_records = 3;
+  wanted.header = {"a\n", "\n"};
   wanted.merge = MergeKind::kPipelined;
   wanted.token_batch = 0;
   const auto back = unpack_options(pack(wanted));
@@ -58,6 +60,8 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   CHECK(back->check);
   CHECK(back->memory == wanted.memory);
   CHECK(back->top == wanted.top);
+  CHECK(back->header_records == 3);
+  CHECK(back->header == wanted.header);
   CHECK(back->merge == wanted.merge);
   CHECK(back->token_batch == 0);
   CHECK(!unpack_options(pack(SortOptions{}))->keys.separator);

@@ -56,6 +56,7 @@ const std::vector<Keys> kKeysOfBytes = {{}, {"0:3"}, {"2:8:u"}, {"1:2:ir", "4:9"
 struct Case {
   CreateOptions options;
   Records records;
+  Records header;
   SortOptions wanted;
   bool apart = false;       // workers share nothing, as if each were on a machine of its own
   char first_letter = 'a';  // of those that records are made of
@@ -87,6 +88,8 @@ struct Case {
     made.wanted.token_batch = *rc::gen::element<std::uint64_t>(0, 1, 7, 64, 4096);
     if (made.wanted.merge == MergeKind::kSplit)
       made.wanted.top = *rc::gen::element<std::uint64_t>(0, 0, 1, 7, 300, 5000);
+    if (made.wanted.merge == MergeKind::kSplit)
+      made.wanted.header_records = *rc::gen::weightedElement<std::uint64_t>({{4, 0}, {1, 1}, {1, 3}, {1, 50}});
     made.wanted.threads = *rc::gen::element(0U, 1U, 2U, 3U, 7U, 40U);
     const auto layout = *rc::gen::inRange(0, 6);
     if (layout == 0) made.wanted.nodes = {"5", "2", "8"};
@@ -122,6 +125,7 @@ struct Case {
     if (wanted.unique) keyed.erase(std::unique(keyed.begin(), keyed.end(), same), keyed.end());
     if (wanted.top > 0 && wanted.top < keyed.size()) keyed.resize(wanted.top);
     std::string all;
+    for (const std::string& record : header) all += record;
     for (const auto& [key, record] : keyed) all += record;
     return all;
   }
@@ -131,21 +135,26 @@ struct Case {
 void put_inputs(Client& client, Case& one) {
   const auto files = *rc::gen::weightedElement<std::size_t>({{2, 1}, {1, 2}, {1, 3}});
   one.wanted.sources.clear();
+  std::vector<Records> inputs;
   for (std::size_t i = 0, begin = 0; i < files; ++i) {
     const std::size_t end = i + 1 < files ? *rc::gen::inRange(begin, one.records.size() + 1) : one.records.size();
     CreateOptions options = one.options;
     if (i > 0) options.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
     if (i > 0) options.bevy = 0;
     one.wanted.sources.push_back(fmt::format("/in{}", i));
-    put(client, options, {one.records.begin() + begin, one.records.begin() + end}, one.wanted.sources.back());
+    inputs.emplace_back(one.records.begin() + begin, one.records.begin() + end);
+    put(client, options, inputs.back(), one.wanted.sources.back());
     begin = end;
   }
   if (files == 2 && *rc::gen::inRange(0, 4) == 0) {
     one.wanted.sources[1] = one.wanted.sources[0];
-    File first = must(client.open("/in0"));
-    one.records.resize(must(first.file_length()).records);
-    const Records again = one.records;
-    one.records.insert(one.records.end(), again.begin(), again.end());
+    inputs[1] = inputs[0];
+  }
+  one.records.clear();
+  for (const Records& input : inputs) {
+    const auto cut = static_cast<std::ptrdiff_t>(std::min(one.wanted.header_records, input.size()));
+    if (&input == inputs.data()) one.header.assign(input.begin(), input.begin() + cut);
+    one.records.insert(one.records.end(), input.begin() + cut, input.end());
   }
 }
 

@@ -1,5 +1,6 @@
 """What pif-sort makes of any options together, against GNU sort -s and head, byte for byte."""
 
+import json
 import os
 import random
 import subprocess
@@ -46,16 +47,32 @@ def any_inputs(rnd, cut=True):
     return files, paths
 
 
+# From the local files; returns that of the first one.
+def leave_out_headers(files, count):
+    headers = []
+    for name in files:
+        with open(name, "rb") as file:
+            lines = file.read().splitlines(keepends=True)
+        headers.append([line.rstrip(b"\n") + b"\n" for line in lines[:count]])
+        with open(name, "wb") as file:
+            file.write(b"".join(lines[count:]))
+    return headers[0]
+
+
 def any_options_together_do_what_gnu_sort_and_head_do():
     for case in range(int(os.environ.get("PIF_SORT_CASES", "60"))):
         rnd = random.Random(case)
         files, paths = any_inputs(rnd)
         words = [*rnd.choice(KEYS), *rnd.choice(MORE)]
+        header = rnd.choice((0, 0, 1, 3, 700))
+        in_front = leave_out_headers(files, header)
         expected = gnu_sort(words, *files).splitlines(keepends=True)
         top = rnd.choice(FIRST)
         if top > 0:
             expected = expected[:top]
             words += ["--top", str(top)]
+        expected = in_front + expected
+        words += ["--header-lines", str(header)] if header > 0 else []
         words += [*HOW[case % len(HOW)], *any_width(rnd)]
         FS.ok("sort", "-q", *words, *paths, "/out")
         check(FS.ok("cat", "/out") == b"".join(expected), f"case {case}: {words}")
@@ -81,6 +98,28 @@ def the_first_ones_go_to_a_stream_and_need_the_split_merge():
     FS.fails(2, "--top", "sort", "--top", "0", "-", "-", data=b"")
 
 
+def header_lines_stay_where_they_are():
+    FS.ok("put", "-q", "--lines", "-", "/headed", data=b"name\nc\na\nb")
+    FS.ok("put", "-q", "--lines", "-", "/other", data=b"name\nd\n")
+    FS.ok("sort", "--header-lines", "1", "/headed", "/other", "/out")
+    check(FS.ok("cat", "/out") == b"name\na\nb\nc\nd\n", "of two inputs")
+    for code, words in ((0, ["--header-lines", "1"]), (1, [])):
+        check(FS.run("sort", "-c", *words, "/out").returncode == code, f"-c {words}")
+    check(json.loads(FS.run("sort", "-c", "--json", "--header-lines", "1", "/headed").stdout)["results"]
+          == {"sorted": False, "records_checked": 3, "first_out_of_order": 2}, "-c counts from the beginning")
+    FS.ok("sort", "--header-lines", "9", "/headed", "/out")
+    check(FS.ok("cat", "/out") == b"name\nc\na\nb\n", "all of it is header")
+    check(FS.ok("sort", "--header-lines", "1", "-r", "--top", "1", "-", "-", data=b"n\n1\n3\n2\n") == b"n\n3\n", "")
+    FS.ok("put", "-q", "--lines", "-", "/wide", data=b"x" * (9 << 20) + b"\na\n")
+    FS.fails(3, "header records have more than", "sort", "--header-lines", "1", "/wide", "/out2")
+    FS.fails(2, "needs --merge split", "sort", "--header-lines", "2", "--merge", "token", "-", "-", data=b"")
+    lines = b"".join(b"%07d\n" % number for number in range(10_000_000))  # 80 MB: the workers check it
+    FS.ok("put", "-q", "--lines", "-", "/long", data=b"z\n" + lines)
+    check(FS.run("sort", "-c", "-q", "/long").returncode == 1, "the header is not in order")
+    check(FS.run("sort", "-c", "-q", "--header-lines", "1", "/long").returncode == 0, "and is left out by the workers")
+    FS.ok("rm", "/long", "/wide")
+
+
 def run_all():
     global FS
     with FileSystem(4, ["--insecure-loopback"]) as FS:
@@ -89,6 +128,7 @@ def run_all():
                 any_options_together_do_what_gnu_sort_and_head_do,
                 the_first_of_records_are_found_in_memory_and_from_scratch_files,
                 the_first_ones_go_to_a_stream_and_need_the_split_merge,
+                header_lines_stay_where_they_are,
             ],
             sys.argv[1:],
         )

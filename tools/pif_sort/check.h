@@ -30,7 +30,8 @@ struct CheckOutcome {
   std::string error;        // why it cannot be read
   std::uint64_t bytes = 0;  // of the records that this worker looked at, none of them beyond the first suspect of all
 };
-// The worker's part: sets its result. Called by all workers.
-[[nodiscard]] Status check_share(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, bool unique);
+// The worker's part: sets its result. skipped: records at the beginning that are not looked at. Called by all workers.
+[[nodiscard]] Status check_share(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, bool unique,
+                                 std::uint64_t skipped);
 
 }  // namespace pif::sort

@@ -64,8 +64,9 @@ Bytes Chunk::record(RecordNumber number) const {
 
 class ShareChecker {
  public:
-  ShareChecker(tool::Worker& worker, tool::Team& team, tool::Input& input, const KeyMaker& maker, bool unique)
-      : worker_(worker), team_(team), input_(input), maker_(maker), unique_(unique) {}
+  ShareChecker(tool::Worker& worker, tool::Team& team, tool::Input& input, const KeyMaker& maker, bool unique,
+               std::uint64_t skipped)
+      : worker_(worker), team_(team), input_(input), maker_(maker), unique_(unique), skipped_(skipped) {}
 
   Result<CheckOutcome> run();
 
@@ -78,6 +79,7 @@ class ShareChecker {
   tool::Input& input_;
   const KeyMaker& maker_;
   bool unique_;
+  std::uint64_t skipped_;
   std::vector<std::unique_ptr<tool::Input>> inputs_;  // by LfsIndex
   std::string last_, key_;
   std::uint64_t bytes_ = 0;  // of records of the present round
@@ -92,7 +94,7 @@ Status ShareChecker::check_chunk(Chunk& chunk, Range range, RecordNumber& next) 
     const bool is_before = next < range.begin;  // the last record of the share before this one
     bytes_ += is_before ? 0 : record.size();
     PIF_TRY(maker_.make_key(record, key_));
-    const int order = is_before || next == 0 ? -1 : last_.compare(key_);
+    const int order = is_before || next == skipped_ ? -1 : last_.compare(key_);
     if (order > 0 || (order == 0 && unique_)) {
       outcome_.suspect = next;
       return {};
@@ -109,7 +111,7 @@ void ShareChecker::check(Range range) {
   const std::uint64_t record = std::max<std::uint64_t>(file_length.bytes / file_length.records, 1);
   const std::uint64_t at_once = std::max<std::uint64_t>(kChunkBytes / record, 1);
   Chunk chunk(inputs_, input_.layout());
-  RecordNumber next = range.begin - std::min<std::uint64_t>(range.begin, 1);
+  RecordNumber next = range.begin - (range.begin > skipped_ ? 1 : 0);
   while (next < range.end && !outcome_.suspect) {
     const Status checked = check_chunk(chunk, {range.begin, std::min(next + at_once, range.end)}, next);
     if (checked) continue;
@@ -126,7 +128,7 @@ Result<CheckOutcome> ShareChecker::run() {
   const std::uint64_t width = worker_.width(),
                       record = std::max<std::uint64_t>(file_length.bytes / file_length.records, 1);
   std::uint64_t round_bytes = kFirstRoundBytes;
-  for (RecordNumber first = 0; first < file_length.records;) {
+  for (RecordNumber first = skipped_; first < file_length.records;) {
     const std::uint64_t each = std::max<std::uint64_t>(round_bytes / record, 1);
     const RecordNumber begin = std::min(first + worker_.rank() * each, file_length.records);
     const Range own{begin, std::min(begin + each, file_length.records)};
@@ -149,9 +151,10 @@ Result<CheckOutcome> ShareChecker::run() {
 
 }  // namespace
 
-Status check_share(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, bool unique) {
+Status check_share(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, bool unique,
+                   std::uint64_t skipped) {
   PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
-  PIF_TRY_VALUE(const CheckOutcome outcome, ShareChecker(worker, team, input, maker, unique).run());
+  PIF_TRY_VALUE(const CheckOutcome outcome, ShareChecker(worker, team, input, maker, unique, skipped).run());
   worker.set_result(pack(outcome));
   return {};
 }

@@ -59,7 +59,14 @@ void add_letters(CLI::App& app, pif::sort::KeyOptions& keys) {
 // Which records the result has.
 void add_kept(CLI::App& app, pif::sort::SortOptions& wanted) {
   app.add_flag("-u", wanted.unique, "of records with equal keys only the first");
-  app.add_option("--top", wanted.top, "only the first N records of the sorted order, as head -n N behind it has them")
+  app.add_option("--header-lines", wanted.header_records,
+                 "the first N records stay first, as they are; of several inputs those of the first one, and those of "
+                 "the others are left out")
+      ->transform(pif::whole_number)
+      ->type_name("N");
+  app.add_option("--top", wanted.top,
+                 "only the first N records of the sorted order, as head -n N behind it has them (beside "
+                 "header lines)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62))
       ->transform(pif::whole_number)
       ->type_name("N");
@@ -125,8 +132,8 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
   check->excludes(target);
   app.final_callback([&app, wanted, target] {
     if (wanted->check && wanted->sources.size() > 1) throw CLI::ValidationError("-c", "looks at one file");
-    if (wanted->top > 0 && wanted->merge != pif::sort::MergeKind::kSplit)
-      throw CLI::ValidationError("--top", "needs --merge split");
+    if (wanted->merge != pif::sort::MergeKind::kSplit && wanted->top + wanted->header_records > 0)
+      throw CLI::ValidationError(wanted->top > 0 ? "--top" : "--header-lines", "needs --merge split");
     if (!wanted->check) find_target(app, *wanted, target->count() > 0);
   });
 }

@@ -49,7 +49,11 @@ Result<OrderCheck> check_anywhere(tool::Controller& controller, const SortOption
     if (order) return *order;
   }
   const tool::PhaseTimer timer(controller.report(), "check", controller.client().session().clock());
-  return check_order(file, task.sources[0], maker, wanted.unique, {0, task.file_length.records});
+  const std::uint64_t first = std::min(wanted.header_records, task.file_length.records);
+  PIF_TRY_VALUE(OrderCheck order,
+                check_order(file, task.sources[0], maker, wanted.unique, {first, task.file_length.records}));
+  order.records += first;
+  return order;
 }
 
 Result<tool::ExitCode> check(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
@@ -83,6 +87,7 @@ tool::Prediction predict_job(const tool::Calibration& calibration, const CostSha
 Result<std::vector<Outcome>> run_job(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
   SortOptions for_workers = wanted;
   for_workers.memory = task.memory;
+  for_workers.header = task.header;
   tool::Job job;
   job.value = pack(for_workers);
   job.threads = wanted.threads;
@@ -142,7 +147,7 @@ Result<tool::ExitCode> control(tool::Controller& controller, const SortOptions& 
   if (wanted.check) return check(controller, wanted, task);
   if (task.file_length.records == 0) return put_out_nothing(controller, wanted, task);
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.path, task.options));
-  if (task.options.format.is_fixed() && !wanted.unique && wanted.top == 0)
+  if (task.options.format.is_fixed() && !wanted.unique && wanted.top == 0 && task.header.empty())
     controller.set_file_length(output, task.file_length);
   const std::uint32_t width = controller.output(output).layout().width();
   controller.predict([&](const tool::Calibration& calibration) {

@@ -35,7 +35,9 @@ struct SortOptions : tool::OutputOptions {
   std::string temporary;  // folder for files that never get a name; empty: that of the output, or of an input
   KeyOptions keys;
   bool unique = false;
-  std::uint64_t top = 0;  // only so many, the first ones of the order; 0: all. With kSplit
+  std::uint64_t top = 0;             // only so many, the first ones of the order; 0: all. With kSplit
+  std::uint64_t header_records = 0;  // of each input, left out; those of the first one come first in the output
+  std::vector<std::string> header;   // these, with their delimiters: from the controller to its workers
   bool check = false;
   std::uint64_t check_by_workers =
       64u << 20;             // files of so many bytes; starting workers for less is not worth its time

@@ -65,7 +65,7 @@ class Sorter {
     return options_.memory == 0 ? 0 : std::max<std::uint64_t>(options_.memory / worker_.width(), 1);
   }
   First first() const { return {options_.top, options_.unique}; }
-  SplitOptions split_options() const { return {options_.unique, first(), own_memory()}; }
+  SplitOptions split_options() const { return {options_.unique, first(), own_memory(), options_.header}; }
   [[nodiscard]] Result<Runs> sort_runs();
   [[nodiscard]] Status merge_near();
   [[nodiscard]] Status merge_far();
@@ -187,11 +187,11 @@ Status Sorter::run() {
 
 Status work(tool::Worker& worker) {
   PIF_TRY_VALUE(const SortOptions options, unpack_options(worker.value()));
-  PIF_TRY_VALUE(Inputs inputs, Inputs::open(worker, 0));
+  PIF_TRY_VALUE(Inputs inputs, Inputs::open(worker, options.header_records));
   PIF_TRY_VALUE(KeyMaker maker, KeyMaker::make(options.keys, inputs.format()));
   if (options.check) {
     PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
-    return check_share(worker, *input, maker, options.unique);
+    return check_share(worker, *input, maker, options.unique, options.header_records);
   }
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));

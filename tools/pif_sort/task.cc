@@ -5,15 +5,19 @@
 #include <fmt/format.h>
 
 #include "../pif/text/text.h"
+#include "each_record.h"
 #include "keys/keys.h"
 #include "pif/base/inheriting.h"
 #include "pif/tool/memory.h"
+#include "runs/output.h"
 #include "runs/run.h"
 
 namespace pif::sort {
 namespace {
 
 using Operands = std::vector<Operand>;
+
+constexpr std::size_t kHeaderBytes = tool::kJobValueBytesMax / 2;  // that every worker is told
 
 Result<Operands> parse_operands(const std::vector<std::string>& names) {
   Operands operands;
@@ -46,6 +50,23 @@ Status check_input(const Task& task, File& first, File& file, const FileLength& 
               fmt::format("{}: the last record is shorter than {} bytes: records of one length can be sorted "
                           "only if all have it (pif put --record-length, or --lines)",
                           name, format.record_length));
+}
+
+// As they come into the output: each with its delimiter.
+Result<std::vector<std::string>> read_header(File& file, const std::string& name, std::uint64_t records) {
+  std::vector<std::string> header;
+  if (records == 0) return header;
+  PIF_TRY_VALUE(const FileLength file_length, file.file_length());
+  std::size_t bytes = 0;
+  PIF_TRY(for_each_record(file, {0, std::min(records, file_length.records)}, [&](Bytes record) -> Result<bool> {
+    const OutputRecord out(file.format());
+    std::string& made = header.emplace_back(out.size(record), '\0');
+    out.copy(record, std::as_writable_bytes(std::span(made)).data());
+    bytes += made.size();
+    if (bytes <= kHeaderBytes) return true;
+    return fail(Code::kTooLarge, fmt::format("{}: the header records have more than {} bytes", name, kHeaderBytes));
+  }));
+  return header;
 }
 
 // Opens the inputs of one sort.
@@ -127,6 +148,7 @@ Result<Task> prepare(tool::Controller& controller, const SortOptions& wanted) {
   Opening opening(controller, wanted, std::move(sources), task);
   PIF_TRY(opening.open_all());
   if (wanted.check) return task;
+  PIF_TRY_VALUE(task.header, read_header(controller.input(0), task.sources[0], wanted.header_records));
   const std::uint64_t memory = wanted.memory != 0 ? wanted.memory : tool::spare_memory();
   const std::uint64_t times = wanted.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs
   const Format& format = controller.input(0).format();

@@ -16,6 +16,7 @@ struct Task {
   Operand target;
   std::optional<LocalOutput> local;  // if the target is not in the file system
   FileLength file_length;            // of all inputs
+  std::vector<std::string> header;   // records of the first one that come first in the output
   std::uint64_t memory = 0;          // 0: all of it is sorted in memory
   std::string path;                  // of the output, or where one is made that never gets a name,
   CreateOptions options;             // and how

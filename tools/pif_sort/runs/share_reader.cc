@@ -11,9 +11,9 @@ constexpr std::size_t kBytesAtOnce = 4u << 20;  // one record at least
 }  // namespace
 
 ShareReader::ShareReader(const KeyMaker& maker, const RecordNumbers& numbers, std::span<const RunView> runs,
-                         Range share, bool unique, bool keep)
-    : maker_(maker), numbers_(numbers), runs_(runs), share_(share), unique_(unique), keep_(keep) {
-  if (!unique) count_ = share.size();
+                         Range share, bool unique, bool keep, std::span<const Bytes> in_front)
+    : maker_(maker), numbers_(numbers), runs_(runs), share_(share), unique_(unique), keep_(keep), in_front_(in_front) {
+  if (!unique) count_ = in_front.size() + share.size();
 }
 
 std::uint64_t ShareReader::count() {
@@ -23,7 +23,7 @@ std::uint64_t ShareReader::count() {
   }
   if (!count_) {
     rewind();
-    count_ = 0;
+    count_ = in_front_.size();
     for (find_some(); !records_.empty(); find_some()) *count_ += records_.size();
   }
   return *count_;
@@ -35,8 +35,8 @@ void ShareReader::rewind() {
 }
 
 void ShareReader::find_all() {
-  std::vector<Bytes> all;
-  all.reserve(share_.size());
+  std::vector<Bytes> all(in_front_.begin(), in_front_.end());
+  all.reserve(in_front_.size() + share_.size());
   walk_.emplace(maker_, numbers_, runs_, share_.begin, share_.end, unique_);
   for (find_some(); !records_.empty(); find_some()) all.insert(all.end(), records_.begin(), records_.end());
   walk_.reset();
@@ -64,6 +64,10 @@ void ShareReader::find_some() {
 
 std::span<const Bytes> ShareReader::next() {
   const std::uint64_t left = *count_ - next_;
+  if (!keep_ && next_ < in_front_.size()) {
+    next_ = in_front_.size();
+    return in_front_;
+  }
   if (!keep_ && left > 0) find_some();
   const auto some = std::span(records_).subspan(keep_ ? next_ : 0);
   const std::size_t size = std::min<std::uint64_t>({some.size(), kRecordsAtOnce, left});

@@ -12,9 +12,10 @@ namespace pif::sort {
 
 class ShareReader {
  public:
-  // share, unique: as ShareWalk; everything outlives it. keep: in memory, each in as much as a Bytes takes.
+  // share, unique: as ShareWalk; everything outlives it. keep: in memory, each in as much as a Bytes takes. in_front:
+  // records that come before the share.
   ShareReader(const KeyMaker& maker, const RecordNumbers& numbers, std::span<const RunView> runs, Range share,
-              bool unique, bool keep);
+              bool unique, bool keep, std::span<const Bytes> in_front);
 
   // How many there are. The first call merges them if they are kept, or some may be left out.
   std::uint64_t count();
@@ -34,6 +35,7 @@ class ShareReader {
   std::span<const RunView> runs_;
   Range share_;
   bool unique_, keep_;
+  std::span<const Bytes> in_front_;
   std::optional<std::uint64_t> count_;
   std::optional<ShareWalk> walk_;
   std::vector<Pick> picks_;

@@ -14,8 +14,8 @@ constexpr std::size_t kBufferBytes = 512u << 10;  // of records for one componen
 
 }  // namespace
 
-Stretches::Part::Part(const Sorted& sorted, Range range)
-    : reader(sorted.maker, sorted.numbers, sorted.runs, range, sorted.unique, sorted.keep) {}
+Stretches::Part::Part(const Sorted& sorted, Range range, std::span<const Bytes> in_front)
+    : reader(sorted.maker, sorted.numbers, sorted.runs, range, sorted.unique, sorted.keep, in_front) {}
 
 Stretches::Stretches(tool::Worker& worker, const tool::Output& output, std::span<component::Files> files,
                      const Sorted& sorted, Range share)
@@ -25,8 +25,9 @@ Stretches::Stretches(tool::Worker& worker, const tool::Output& output, std::span
       record_(output.format()),
       are_ended_(std::all_of(sorted.runs.begin(), sorted.runs.end(), [](const RunView& run) { return run.is_ended; })) {
   const tool::Parts parts(share, {.most = worker.threads(), .least = kPartRecords});
-  for (std::size_t i = 0; i < parts.size() && !share.empty(); ++i)
-    parts_.push_back(std::make_unique<Part>(sorted, parts[i]));
+  if (share.empty() && sorted.in_front.empty()) return;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts_.push_back(std::make_unique<Part>(sorted, parts[i], i == 0 ? sorted.in_front : std::span<const Bytes>()));
 }
 
 std::size_t Stretches::size_of(Bytes record) const { return are_ended_ ? record.size() : record_.size(record); }

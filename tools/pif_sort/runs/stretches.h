@@ -25,7 +25,8 @@ class Stretches {
     const RecordNumbers& numbers;
     std::span<const RunView> runs;
     bool unique;
-    bool keep;  // there is memory for places of records
+    bool keep;                        // there is memory for places of records
+    std::span<const Bytes> in_front;  // of the share: they are put out before it, as they are
   };
   // share: positions of all records, dropped ones too. files: of the output's components, by LfsIndex. All outlive it.
   Stretches(tool::Worker& worker, const tool::Output& output, std::span<component::Files> files, const Sorted& sorted,
@@ -46,7 +47,7 @@ class Stretches {
  private:
   // What one thread does.
   struct Part {
-    Part(const Sorted& sorted, Range range);
+    Part(const Sorted& sorted, Range range, std::span<const Bytes> in_front);
     ShareReader reader;
     Range numbers;
     std::vector<std::uint64_t> bytes;  // for each component

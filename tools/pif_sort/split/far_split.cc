@@ -36,6 +36,8 @@ class FarSplit::Share {
   // Where its records go: to the rows of these numbers, or into a file, of each its length (32 bits) and its bytes.
   void open(const tool::Output& output, Range numbers) { blocks_.emplace(output, numbers); }
   void open(tool::Scratch file) { kept_ = std::move(file); }
+  // Into the file, before what is merged, and beside the most of that.
+  [[nodiscard]] Status put_in_front(Bytes record);
   // As far as records have come. Touches nothing that another share has.
   [[nodiscard]] Status merge() {
     return merger_.merge([this](Bytes record) { return put(record); });
@@ -59,6 +61,13 @@ class FarSplit::Share {
   tool::Scratch kept_;
   FileLength put_out_;
 };
+
+Status FarSplit::Share::put_in_front(Bytes record) {
+  ++most_;
+  ++put_out_.records;
+  put_out_.bytes += record.size();
+  return keep(record);
+}
 
 Status FarSplit::Share::put(Bytes record) {
   if (put_out_.records == most_) return {};
@@ -90,7 +99,7 @@ FarSplit::FarSplit(tool::Worker& worker, tool::Team& team, Inputs& inputs, tool:
       output_(output),
       maker_(maker),
       options_(options),
-      is_direct_(output.format().is_fixed() && output.layout().is_even() && !options.unique),
+      is_direct_(output.format().is_fixed() && output.layout().is_even() && !options.unique && options.header.empty()),
       batch_bytes_(options.memory > 0 ? std::min<std::size_t>(options.memory / 2, kAheadBytes) : kAheadBytes) {}
 
 FarSplit::~FarSplit() = default;
@@ -143,7 +152,7 @@ Status FarSplit::open_shares(const std::vector<std::uint64_t>& records) {
   const std::uint64_t there = inputs_.file_length().records;
   if (all > there || (all < there && options_.first.records == 0))
     return fail(Code::kCorrupt, fmt::format("the workers have {} records of {}", all, there));
-  const std::uint64_t most = options_.put_out_max(all);
+  const std::uint64_t most = options_.sorted_max(all);
   const std::uint32_t first = first_shares_[worker_.rank()], end = first_shares_[worker_.rank() + 1];
   Range numbers;
   numbers.end = std::accumulate(totals.begin(), totals.begin() + first, std::uint64_t{0});
@@ -160,6 +169,8 @@ Status FarSplit::open_shares(const std::vector<std::uint64_t>& records) {
       shares_.back()->open(std::move(file));
     }
   }
+  for (std::size_t i = 0; i < options_.header.size() && worker_.rank() == 0; ++i)
+    PIF_TRY(shares_[0]->put_in_front(std::as_bytes(std::span(options_.header[i]))));
   if (is_direct_ && output_.is_here()) rows_ = rows_missing_ = output_.layout().rows(output_.index(), most);
   return {};
 }
@@ -301,7 +312,7 @@ Status FarSplit::put_out_kept() {
   FileLength file_length;
   std::uint64_t number = 0;  // of this share's first record
   for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank][0] > inputs_.file_length().records - file_length.records ||
+    if (all[rank][0] > inputs_.file_length().records + options_.header.size() - file_length.records ||
         all[rank][1] > inputs_.bytes_max() - file_length.bytes)
       return tool::sent_nonsense(rank, fmt::format("a share of {} records and {} bytes", all[rank][0], all[rank][1]));
     if (rank < worker_.rank()) number += all[rank][0];

@@ -32,7 +32,8 @@ NearSplit::NearSplit(tool::Worker& worker, tool::Team& team, Inputs& inputs, too
 Status NearSplit::run(Runs own) {
   PIF_TRY(share_runs(std::move(own)));
   PIF_TRY_VALUE(files_, team_.share_output(output_));
-  const bool knows_rows = output_.format().is_fixed() && output_.layout().is_even() && !options_.unique;
+  const bool knows_rows =
+      output_.format().is_fixed() && output_.layout().is_even() && !options_.unique && options_.header.empty();
   PIF_TRY(knows_rows ? put_out_rows() : put_out_stretches());
   files_.clear();  // the LFS seals only what nobody may write to any more
   return team_.barrier();
@@ -90,7 +91,7 @@ Status NearSplit::share_runs(Runs own) {
       records_ += view.elements.size();
     }
   }
-  if (!options_.unique) records_ = options_.put_out_max(records_);
+  if (!options_.unique) records_ = options_.sorted_max(records_);
   if (options_.memory > 0) share_memory(views_, options_.memory, worker_.threads());
   return {};
 }
@@ -141,9 +142,10 @@ Status NearSplit::put_out_rows() {
 Result<Range> NearSplit::count_share(std::uint64_t count) {
   PIF_TRY_VALUE(const auto counts, team_.all_gather_numbers({count}));
   Range share;
+  const std::uint64_t there = records_ + options_.header.size();
   std::uint64_t all = 0;
   for (std::uint32_t rank = 0; rank < counts.size(); ++rank) {
-    if (counts[rank][0] > records_ - all)
+    if (counts[rank][0] > there - all)
       return tool::sent_nonsense(rank, fmt::format("a share of {} records", counts[rank][0]));
     all += counts[rank][0];
     if (rank < worker_.rank()) share.begin = all;
@@ -170,10 +172,22 @@ Result<std::vector<std::uint64_t>> NearSplit::bytes_before(const std::vector<std
   return before;
 }
 
+namespace {
+
+std::vector<Bytes> records_of(std::span<const std::string> texts) {
+  std::vector<Bytes> records;
+  for (const std::string& text : texts) records.push_back(std::as_bytes(std::span(text)));
+  return records;
+}
+
+}  // namespace
+
 Status NearSplit::put_out_stretches() {
   const Range positions{share_begin(worker_.rank(), 1), share_begin(worker_.rank() + 1, 1)};
-  Stretches out(worker_, output_, files_, {maker_, inputs_.numbers(), views_, options_.unique, options_.memory == 0},
-                positions);
+  std::vector<Bytes> header;  // before the first share
+  if (worker_.rank() == 0) header = records_of(options_.header);
+  Stretches out(worker_, output_, files_,
+                {maker_, inputs_.numbers(), views_, options_.unique, options_.memory == 0, header}, positions);
   PIF_TRY_VALUE(const std::uint64_t records, out.count());
   PIF_TRY_VALUE(const Range share, count_share(records));
   if (share.size() < records) out.cut(share.size());
