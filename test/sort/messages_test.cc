@@ -47,6 +47,7 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   wanted.memory = UINT64_MAX;
   wanted.top = UINT64_MAX - 1;
   wanted.header_records = 3;
+  wanted.merge_inputs = true;
   wanted.header = {"a\n", "\n"};
   wanted.merge = MergeKind::kPipelined;
   wanted.token_batch = 0;
@@ -61,6 +62,7 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   CHECK(back->memory == wanted.memory);
   CHECK(back->top == wanted.top);
   CHECK(back->header_records == 3);
+  CHECK(back->merge_inputs);
   CHECK(back->header == wanted.header);
   CHECK(back->merge == wanted.merge);
   CHECK(back->token_batch == 0);

@@ -83,6 +83,7 @@ struct Case {
     made.wanted.memory = *rc::gen::element<std::uint64_t>(1u << 30, 1);  // in memory, and in scratch files
     made.wanted.keys.keys = made.any_keys();
     made.wanted.keys.reverse = *rc::gen::inRange(0, 4) == 0;
+    made.wanted.merge_inputs = *rc::gen::inRange(0, 3) == 0;
     made.wanted.unique = *rc::gen::inRange(0, 4) == 0;
     made.wanted.merge = *rc::gen::element(MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined);
     made.wanted.token_batch = *rc::gen::element<std::uint64_t>(0, 1, 7, 64, 4096);

@@ -60,7 +60,7 @@ def leave_out_headers(files, count):
 
 
 def any_options_together_do_what_gnu_sort_and_head_do():
-    for case in range(int(os.environ.get("PIF_SORT_CASES", "60"))):
+    for case in range(int(os.environ.get("PIF_SORT_CASES", "40"))):
         rnd = random.Random(case)
         files, paths = any_inputs(rnd)
         words = [*rnd.choice(KEYS), *rnd.choice(MORE)]
@@ -98,6 +98,32 @@ def the_first_ones_go_to_a_stream_and_need_the_split_merge():
     FS.fails(2, "--top", "sort", "--top", "0", "-", "-", data=b"")
 
 
+# Only the keys say what is in order: GNU sort -s has lines with equal keys as they came.
+def sorted_inputs_are_merged_as_gnu_sort_does():
+    for case in range(int(os.environ.get("PIF_SORT_CASES", "15"))):
+        rnd = random.Random(1000 + case)
+        files, paths = any_inputs(rnd, cut=False)
+        way = [*rnd.choice(KEYS), *rnd.choice(MORE)]
+        for name, path in zip(files, paths):
+            data = gnu_sort(way, name)
+            with open(name, "wb") as file:
+                file.write(data)
+            FS.ok("put", "-q", "--lines", *any_width(rnd), name, path)
+        words = [*way, *HOW[case % len(HOW)], *any_width(rnd)[:2], "--bevy", "0"]
+        words += ["--merge", rnd.choice(["split", "split", "token", "pipelined"])]
+        FS.ok("sort", "-q", "-m", *words, *paths, "/out")
+        check(FS.ok("cat", "/out") == gnu_sort(["-m", *way], *files), f"case {case}: {words}")
+
+
+def what_is_not_in_order_is_sorted_all_the_same_and_no_record_is_lost():
+    for case in range(int(os.environ.get("PIF_SORT_CASES", "10"))):
+        rnd = random.Random(2000 + case)
+        files, paths = any_inputs(rnd)
+        way = [*rnd.choice(KEYS), *rnd.choice(MORE)]
+        FS.ok("sort", "-q", "-m", *way, *HOW[case % len(HOW)], *paths, "/out")
+        check(FS.ok("cat", "/out") == gnu_sort(way, *files), f"case {case}: {way}")
+
+
 def header_lines_stay_where_they_are():
     FS.ok("put", "-q", "--lines", "-", "/headed", data=b"name\nc\na\nb")
     FS.ok("put", "-q", "--lines", "-", "/other", data=b"name\nd\n")
@@ -129,6 +155,8 @@ def run_all():
                 the_first_of_records_are_found_in_memory_and_from_scratch_files,
                 the_first_ones_go_to_a_stream_and_need_the_split_merge,
                 header_lines_stay_where_they_are,
+                sorted_inputs_are_merged_as_gnu_sort_does,
+                what_is_not_in_order_is_sorted_all_the_same_and_no_record_is_lost,
             ],
             sys.argv[1:],
         )

@@ -70,6 +70,8 @@ void add_kept(CLI::App& app, pif::sort::SortOptions& wanted) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62))
       ->transform(pif::whole_number)
       ->type_name("N");
+  app.add_flag("-m", wanted.merge_inputs,
+               "every SRC is said to be sorted: they are merged (what is not in order is sorted all the same)");
   app.add_flag_callback(
       "-s", [] {}, "accepted: pif-sort is always stable");
 }
@@ -127,7 +129,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
       ->type_name("N");
   pif::tool::add_output_options(app, *wanted);
   for (const char* const of_output :
-       {"--merge", "--token-batch", "--top", "--width", "--nodes", "--bevy", "--no-clobber"})
+       {"-m", "--merge", "--token-batch", "--top", "--width", "--nodes", "--bevy", "--no-clobber"})
     check->excludes(app.get_option(of_output));
   check->excludes(target);
   app.final_callback([&app, wanted, target] {

@@ -51,6 +51,7 @@ std::string pack(const SortOptions& wanted) {
   spec.set_token_batch(wanted.token_batch);
   spec.set_check(wanted.check);
   spec.set_top(wanted.top);
+  spec.set_merge_inputs(wanted.merge_inputs);
   spec.set_header_records(wanted.header_records);
   for (const std::string& record : wanted.header) spec.add_header(record);
   return spec.SerializeAsString();
@@ -72,6 +73,7 @@ Result<SortOptions> unpack_options(std::string_view bytes) {
   wanted.token_batch = spec.token_batch();
   wanted.check = spec.check();
   wanted.top = spec.top();
+  wanted.merge_inputs = spec.merge_inputs();
   wanted.header_records = spec.header_records();
   wanted.header.assign(spec.header().begin(), spec.header().end());
   return wanted;

@@ -35,6 +35,7 @@ struct SortOptions : tool::OutputOptions {
   std::string temporary;  // folder for files that never get a name; empty: that of the output, or of an input
   KeyOptions keys;
   bool unique = false;
+  bool merge_inputs = false;         // each is said to be in order
   std::uint64_t top = 0;             // only so many, the first ones of the order; 0: all. With kSplit
   std::uint64_t header_records = 0;  // of each input, left out; those of the first one come first in the output
   std::vector<std::string> header;   // these, with their delimiters: from the controller to its workers

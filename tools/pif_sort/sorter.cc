@@ -145,7 +145,7 @@ double Sorter::take_seconds() {
 
 // The local phase.
 Result<Runs> Sorter::sort_runs() {
-  PIF_TRY_VALUE(Runs own, load_runs(worker_, inputs_, maker_, own_memory(), first()));
+  PIF_TRY_VALUE(Runs own, load_runs(worker_, inputs_, maker_, {own_memory(), first(), options_.merge_inputs}));
   outcome_.sort_seconds = take_seconds();
   return own;
 }

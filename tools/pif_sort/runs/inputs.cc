@@ -66,6 +66,12 @@ std::vector<std::uint64_t> Inputs::rows_by_rank() const {
   return rows;
 }
 
+std::vector<Row> Inputs::first_rows() const {
+  std::vector<Row> rows;
+  for (const Part& part : parts_) rows.push_back(part.rows.begin);
+  return rows;
+}
+
 void Inputs::count_read(std::uint64_t bytes) {
   bytes_read_ += bytes;
   inputs_[0]->count_read(bytes);

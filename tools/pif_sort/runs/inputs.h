@@ -36,6 +36,8 @@ class Inputs {
   bool is_here() const { return source_.has_value(); }
   std::uint32_t source() const { return *source_; }
   std::uint64_t rows() const { return is_here() ? numbers_.rows(*source_) : 0; }
+  // Where those of each input begin.
+  std::vector<Row> first_rows() const;
   std::uint64_t bytes() const { return parts_.empty() ? 0 : parts_.back().bytes.end; }
   std::uint64_t bytes_read() const { return bytes_read_; }
   void count_read(std::uint64_t bytes);

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <span>
 
-#include <hwy/contrib/sort/vqsort.h>
-
 #include "runs/order.h"
 
 namespace pif::sort {
@@ -50,11 +48,10 @@ class LevelSort {
   static constexpr std::size_t kFarAhead = 64;     // elements that are passed over take little time
 
   void sort(std::span<Element> group, unsigned level) {
-    const auto less = [](const Element& a, const Element& b) { return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo; };
     if (group.size() < kFewElements) {
-      std::sort(group.begin(), group.end(), less);
+      std::sort(group.begin(), group.end(), is_less);
     } else {
-      hwy::Sorter()(group.data(), group.size(), hwy::SortAscending());
+      sort_elements(group);
     }
     settle_ties(group, level);
   }

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 
-#include <hwy/contrib/sort/vqsort.h>
 #include <sys/mman.h>
 
 #include "pif/base/assert.h"
@@ -159,7 +158,7 @@ void Loaded::sort_behind_chunk(std::span<Element> group) {
 void Loaded::sort(std::span<Element> group, Ties ties) {
   const bool has_levels = wants_levels(maker_);
   if (has_levels && ties == Ties::kNow) return LevelSort(order_, *this, traits_.has_zeros).sort(group);
-  hwy::Sorter()(group.data(), group.size(), hwy::SortAscending());
+  sort_elements(group);
   if (has_levels) return;
   if (!order_.chunk_is_all()) sort_behind_chunk(group);
 }
@@ -170,9 +169,8 @@ void Loaded::sort(std::span<Element> group, Ties ties) {
 // where these end: behind all that have the highest one of them, for what comes behind a chunk may order these.
 std::size_t Loaded::select(std::size_t begin, std::size_t count) {
   if (count >= elements_.size() - begin) return elements_.size();
-  const auto less = [](const Element& a, const Element& b) { return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo; };
   const auto last = elements_.begin() + static_cast<std::ptrdiff_t>(begin + count - 1);
-  std::nth_element(elements_.begin() + static_cast<std::ptrdiff_t>(begin), last, elements_.end(), less);
+  std::nth_element(elements_.begin() + static_cast<std::ptrdiff_t>(begin), last, elements_.end(), is_less);
   const auto end = std::partition(last + 1, elements_.end(), [&](const Element& e) { return is_same_chunk(e, *last); });
   return static_cast<std::size_t>(end - elements_.begin());
 }
@@ -274,16 +272,32 @@ void Loaded::put_again(Range group, std::byte* records, std::uint64_t* ends) {
 }
 
 LoadedParts::LoadedParts(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, Range rows,
-                         std::span<Element> elements, const tool::Scratch* in_place)
+                         std::span<Element> elements, bool apart, const tool::Scratch* in_place)
     : worker_(worker), inputs_(inputs) {
+  const std::vector<Row> begins = apart ? inputs.first_rows() : std::vector<Row>();
   const Format& format = inputs.format();
   const std::uint64_t unit =
       format.is_fixed() ? std::max<std::uint64_t>(component::chunk_bytes_for(format) / format.record_length, 1) : 1;
   const tool::Parts parts(rows, {.most = worker.threads(), .least = kPartRows, .unit = unit});  // whole chunks
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto its = elements.subspan(parts[i].begin - rows.begin, parts[i].size());
-    parts_.push_back(std::make_unique<Loaded>(inputs, maker, parts[i], its, in_place));
+    Range rest = parts[i];
+    const auto add = [&](Row end) {
+      const Range part{std::exchange(rest.begin, end), end};
+      const auto its = elements.subspan(part.begin - rows.begin, part.size());
+      parts_.push_back(std::make_unique<Loaded>(inputs, maker, part, its, in_place));
+    };
+    for (const Row begin : begins)
+      if (begin > rest.begin && begin < rest.end) add(begin);
+    add(rest.end);
   }
+}
+
+Status LoadedParts::for_each_part(const std::function<Status(std::size_t)>& f) const {
+  const std::size_t tasks = std::min<std::size_t>(worker_.threads(), parts_.size());
+  return worker_.run_tasks(tasks, [&](std::size_t task) -> Status {
+    for (std::size_t i = task; i < parts_.size(); i += tasks) PIF_TRY(f(i));
+    return {};
+  });
 }
 
 Status LoadedParts::load(Ties ties) {
@@ -303,7 +317,7 @@ Status LoadedParts::load_first(const First& first) {
 Status LoadedParts::load_each(const std::function<void(Loaded&)>& sort) {
   const std::uint64_t before = inputs_.bytes_read();
   std::atomic<std::uint64_t> read = 0;
-  const Status loaded = worker_.run_tasks(parts_.size(), [&](std::size_t i) -> Status {
+  const Status loaded = for_each_part([&](std::size_t i) -> Status {
     PIF_TRY(parts_[i]->read([&](std::uint64_t bytes) {
       read += bytes;
       if (i == 0) worker_.progress(before + read, 2 * inputs_.bytes());  // that part is on the worker's own thread
@@ -322,7 +336,7 @@ Status LoadedParts::settle(std::byte* records, std::uint64_t* ends) {
     records += part->bytes();
     ends += part->elements().size() + 1;
   }
-  return worker_.run_tasks(parts_.size(), [&](std::size_t i) -> Status {
+  return for_each_part([&](std::size_t i) -> Status {
     parts_[i]->settle(begins[i].first, begins[i].second);
     return {};
   });

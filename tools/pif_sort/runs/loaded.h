@@ -49,6 +49,13 @@ struct First {
   bool unique = false;        // that have different keys
 };
 
+// How runs are made.
+struct RunOptions {
+  std::uint64_t memory = 0;  // bytes, of this worker; 0: all in memory
+  First first;               // what is kept of each run
+  bool apart = false;        // no run has records of two inputs: each is likely to be in order already
+};
+
 // Several may be read and sorted at once.
 class Loaded {
  public:
@@ -135,13 +142,13 @@ Status Loaded::put_in_order(Room& room, std::uint64_t* ends) const {
   return {};
 }
 
-// Consecutive rows in as many parts as the worker has threads. Each is loaded and sorted by one of them, and is a run:
-// merging a few more costs less than to make one of them.
+// Consecutive rows in as many parts as the worker has threads, or some more. Each is loaded and sorted by one of them,
+// and is a run: merging a few more costs less than to make one of them.
 class LoadedParts {
  public:
-  // As Loaded.
+  // As Loaded. apart: no part has rows of two inputs.
   LoadedParts(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, Range rows, std::span<Element> elements,
-              const tool::Scratch* in_place = nullptr);
+              bool apart, const tool::Scratch* in_place = nullptr);
 
   [[nodiscard]] Status load(Ties ties);  // and sort
   // The same, but only the first ones of each part stay. Their elements then lie one behind another.
@@ -161,6 +168,8 @@ class LoadedParts {
   std::uint64_t bytes() const;
 
  private:
+  // f(i) for each part, on the worker's threads.
+  [[nodiscard]] Status for_each_part(const std::function<Status(std::size_t)>& f) const;
   [[nodiscard]] Status load_each(const std::function<void(Loaded&)>& sort);
 
   tool::Worker& worker_;
@@ -177,7 +186,7 @@ Status LoadedParts::put_in_order(const RoomOf& room_of, std::uint64_t* ends) con
     bytes += part->bytes();
     if (ends != nullptr) ends += part->elements().size() + 1;
   }
-  return worker_.run_tasks(parts_.size(), [&](std::size_t i) -> Status {
+  return for_each_part([&](std::size_t i) -> Status {
     auto room = room_of(begins[i].first);
     PIF_TRY(parts_[i]->put_in_order(room, begins[i].second));
     return room.finish();

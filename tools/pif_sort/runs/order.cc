@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include <hwy/contrib/sort/vqsort.h>
+
 #include "pif/base/assert.h"
 #include "pif/tool/read_ahead.h"
 
@@ -19,6 +21,11 @@ std::size_t common_bytes(std::string_view a, std::string_view b, std::size_t fro
   }
   while (at < size && a[at] == b[at]) ++at;
   return at;
+}
+
+void sort_elements(std::span<Element> elements) {
+  if (std::is_sorted(elements.begin(), elements.end(), is_less)) return;
+  hwy::Sorter()(elements.data(), elements.size(), hwy::SortAscending());
 }
 
 namespace {

@@ -12,6 +12,11 @@ namespace pif::sort {
 // Bytes that two texts have in common in front; `from` are known to be.
 std::size_t common_bytes(std::string_view a, std::string_view b, std::size_t from);
 
+// As numbers.
+inline bool is_less(const Element& a, const Element& b) { return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo; }
+// By that. What is in order already costs one look.
+void sort_elements(std::span<Element> elements);
+
 // Whether elements of runs have levels: keys are text, and may be longer than a chunk.
 bool wants_levels(const KeyMaker& maker);
 

@@ -74,23 +74,24 @@ Status load_parts(LoadedParts& parts, const First& first, Ties ties) {
 }
 
 // Fixed records: only what orders them takes memory.
-Status load_in_place(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, const First& first, Runs& runs) {
+Status load_in_place(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, const RunOptions& options,
+                     Runs& runs) {
   runs.by_row = true;
   PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(inputs.rows() * sizeof(Element)));
   const auto elements = as_array<Element>(runs.elements.memory.bytes());
-  LoadedParts loaded(worker, inputs, maker, {0, inputs.rows()}, elements, &runs.records.file);
-  PIF_TRY(load_parts(loaded, first, Ties::kNow));
+  LoadedParts loaded(worker, inputs, maker, {0, inputs.rows()}, elements, false, &runs.records.file);
+  PIF_TRY(load_parts(loaded, options.first, Ties::kNow));
   loaded.describe(runs.counts, runs.traits);
   return {};
 }
 
 Status load_in_memory(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, const tool::Scratch* mapped,
-                      const First& first, Runs& runs) {
+                      const RunOptions& options, Runs& runs) {
   PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(inputs.rows() * sizeof(Element)));
   LoadedParts loaded(worker, inputs, maker, {0, inputs.rows()}, as_array<Element>(runs.elements.memory.bytes()),
-                     mapped);
+                     options.apart, mapped);
   const bool fixed = inputs.format().is_fixed();
-  PIF_TRY(load_parts(loaded, first, fixed ? Ties::kNow : Ties::kLater));
+  PIF_TRY(load_parts(loaded, options.first, fixed ? Ties::kNow : Ties::kLater));
   loaded.describe(runs.counts, runs.traits);
   const std::uint64_t count = loaded.records();
   PIF_TRY_VALUE(runs.records.memory,
@@ -101,7 +102,7 @@ Status load_in_memory(tool::Worker& worker, Inputs& inputs, const KeyMaker& make
   std::byte* const at = runs.records.memory.bytes().data();
   std::uint64_t* const ends = fixed ? nullptr : as_array<std::uint64_t>(runs.ends.memory.bytes()).data();
   PIF_TRY(loaded.put_in_order([at](std::uint64_t before) { return MemoryRoom(at + before); }, ends));
-  return fixed || first.records > 0 ? Status() : loaded.settle(at, ends);
+  return fixed || options.first.records > 0 ? Status() : loaded.settle(at, ends);
 }
 
 // What a record takes while its run is made, beside itself.
@@ -137,9 +138,9 @@ Result<Row> end_of_run(Inputs& inputs, const KeyMaker& maker, Row first, std::ui
 // Makes runs of what fits into a budget, in scratch files.
 class RunMaker {
  public:
-  RunMaker(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t budget, const First& first,
+  RunMaker(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t budget, const RunOptions& options,
            Runs& runs)
-      : worker_(worker), inputs_(inputs), maker_(maker), budget_(budget), first_(first), runs_(runs) {}
+      : worker_(worker), inputs_(inputs), maker_(maker), budget_(budget), options_(options), runs_(runs) {}
 
   [[nodiscard]] Status make() {
     PIF_TRY_VALUE(runs_.elements.file, worker_.scratch());
@@ -164,15 +165,15 @@ class RunMaker {
   Inputs& inputs_;
   const KeyMaker& maker_;
   std::uint64_t budget_;
-  First first_;
+  const RunOptions& options_;
   Runs& runs_;
 };
 
 Status RunMaker::make_run(Range rows) {
   PrivateMemory elements(rows.size() * sizeof(Element));
   const auto made = as_array<Element>(elements.bytes());
-  LoadedParts loaded(worker_, inputs_, maker_, rows, made);
-  PIF_TRY(load_parts(loaded, first_, Ties::kNow));
+  LoadedParts loaded(worker_, inputs_, maker_, rows, made, options_.apart);
+  PIF_TRY(load_parts(loaded, options_.first, Ties::kNow));
   loaded.describe(runs_.counts, runs_.traits);
   PIF_TRY_VALUE(const std::uint64_t begin, runs_.records.file.reserve(loaded.bytes()));
   const std::size_t buffer_bytes = std::max(kFileRoomBytes / std::max<std::size_t>(loaded.size(), 1), kFileRoomMin);
@@ -238,8 +239,8 @@ void share_memory(std::span<RunView> runs, std::uint64_t memory, std::size_t mer
   }
 }
 
-Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t memory,
-                       const First& first) {
+Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, const RunOptions& options) {
+  const std::uint64_t memory = options.memory;
   Runs runs;
   if (inputs.rows() == 0) return runs;
   if (memory == 0) {
@@ -247,14 +248,14 @@ Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& mak
     if (!mapped && mapped.error().code != Code::kUnsupported) return fail(std::move(mapped.error()));
     if (mapped && inputs.format().is_fixed()) {
       runs.records.file = std::move(*mapped);
-      PIF_TRY(load_in_place(worker, inputs, maker, first, runs));
+      PIF_TRY(load_in_place(worker, inputs, maker, options, runs));
     } else {
-      PIF_TRY(load_in_memory(worker, inputs, maker, mapped ? &*mapped : nullptr, first, runs));
+      PIF_TRY(load_in_memory(worker, inputs, maker, mapped ? &*mapped : nullptr, options, runs));
     }
   } else {
     const std::uint64_t budget =
         memory >= kOwnBytes + kBudgetAim ? memory - kOwnBytes : std::clamp(memory / 8, kBudgetMin, kBudgetAim);
-    PIF_TRY(RunMaker(worker, inputs, maker, budget, first, runs).make());
+    PIF_TRY(RunMaker(worker, inputs, maker, budget, options, runs).make());
   }
   return runs;
 }

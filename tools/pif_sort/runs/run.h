@@ -33,11 +33,9 @@ struct Runs {
   bool by_row = false;  // the records are the component itself, in the page cache
 };
 
-// Reads the worker's component and sorts it, each of its threads a part that becomes a run: all of it in memory, or,
-// with `memory` bytes for this worker, runs of what fits in scratch files. first: what is kept of each run. A component
-// that is not there has no run.
-Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, std::uint64_t memory,
-                       const First& first);
+// Reads the worker's component and sorts it, each of its threads a part that becomes a run: all of it in memory, or
+// runs of what fits into options.memory in scratch files. A component that is not there has no run.
+Result<Runs> load_runs(tool::Worker& worker, Inputs& inputs, const KeyMaker& maker, const RunOptions& options);
 // Whether what a worker says of its runs fits the memory and files that it shares, and they are all of `records`
 // records, or, if only first ones are kept, no more. (What is in these stays its own: a worker that writes nonsense
 // there makes nonsense of the result, or ends itself and the job.)
