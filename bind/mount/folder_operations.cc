@@ -63,7 +63,13 @@ class Listing {
 
 Listing& listing_of(fuse_file_info* info) { return *reinterpret_cast<Listing*>(info->fh); }
 
-void open_folder(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+void open_folder(fuse_req_t request, fuse_ino_t folder, fuse_file_info* info) {
+  Mount& mount = mount_of(request);
+  if (mount.options.lazy) {
+    // Before a program looks at the folder's time, and reads it.
+    send_all_waiting(mount);
+    fuse_lowlevel_notify_inval_inode(mount.session, folder, -1, 0);
+  }
   auto listing = std::make_unique<Listing>();
   info->fh = reinterpret_cast<std::uint64_t>(listing.get());
   if (fuse_reply_open(request, info) == 0) (void)listing.release();

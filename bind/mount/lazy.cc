@@ -60,9 +60,9 @@ std::optional<Entry> make_waiting(Mount& mount, Client& client, unsigned number,
   Entry entry = entry_for(node, made, *folder);
   made.options.is_small = true;
   made.options.modified_ns = entry.modified_ns;
-  auto unsent = std::make_unique<Unsent>(
-      Client::NewFile{std::move(made.path), std::move(made.options)}, mount.waiting.bytes(),
-      [&nodes = mount.nodes, node](std::uint64_t inode) { nodes.become_known(node, inode); });
+  auto unsent =
+      std::make_unique<Unsent>(Client::NewFile{std::move(made.path), std::move(made.options)}, mount.waiting.bytes(),
+                               [&nodes = mount.nodes, node](std::uint64_t inode) { nodes.become_known(node, inode); });
   auto content = std::make_shared<Content>(client, entry, std::move(unsent), mount.options.rewrite_max);
   mount.nodes.look_up(made.folder, made.name, entry, number);
   mount.nodes.open(node, std::move(content));

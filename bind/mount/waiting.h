@@ -17,7 +17,7 @@ namespace pif::mount {
 
 class Waiting {
  public:
-  static constexpr std::size_t kBatch = 256;          // files that are sent together
+  static constexpr std::size_t kBatch = 256;            // files that are sent together
   static constexpr std::size_t kFilesMax = 8 * kBatch;  // beyond it a close sends first
   static constexpr std::uint64_t kBytesMax = 64u << 20;
 

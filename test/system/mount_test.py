@@ -1,5 +1,6 @@
 """A mounted file system, as programs that know nothing of it use it."""
 
+import contextlib
 import errno
 import mmap
 import os
@@ -14,7 +15,7 @@ from mounts import Mount, can_mount, twin
 from pif_system import BIN, FileSystem, await_condition, check, main
 
 FS = None
-HERE = THERE = ""
+HERE = THERE = LAZY = ""
 
 
 def shell(text, folder=None, code=0):
@@ -203,18 +204,169 @@ def command_lines_are_checked():
     refused(2, "no file system of ours", "umount", FS.temp)
 
 
-def it_is_as_a_local_folder():
+def it_is_as_a_local_folder(mounted=None, seeds=range(1, 7)):
     local = FS.local("twin")
-    for seed in range(1, 7):
-        folder = f"{HERE}/twin{seed}"
+    for seed in seeds:
+        folder = f"{mounted or HERE}/twin{seed}"
         for root in (folder, local):
             os.mkdir(root)
         twin(seed, 300, folder, local)
         shutil.rmtree(local)
 
 
+def a_lazy_mount_is_as_a_local_folder():
+    it_is_as_a_local_folder(LAZY, range(101, 113))
+
+
+def lazy_files_are_here_at_once_and_elsewhere_soon():
+    os.mkdir(f"{LAZY}/lazy")
+    for i in range(700):
+        write(f"{LAZY}/lazy/{i}", b"%d" % i * 900)
+        check(read(f"{LAZY}/lazy/{i}") == b"%d" % i * 900, "this mount reads it at once")
+    await_condition(lambda: len(os.listdir(f"{THERE}/lazy")) == 700, "the others see all")
+    check(all(read(f"{THERE}/lazy/{i}") == b"%d" % i * 900 for i in range(700)), "whole")
+    numbers = {entry.name: entry.inode() for entry in os.scandir(f"{LAZY}/lazy")}
+    check(all(os.stat(f"{LAZY}/lazy/{name}").st_ino == number for name, number in numbers.items()), "one number each")
+
+
+def what_was_closed_before_a_rename_or_fsync_is_there():
+    os.mkdir(f"{LAZY}/order")
+    for i in range(5):
+        write(f"{LAZY}/order/data{i}", b"d" * 1000)
+        write(f"{LAZY}/order/new", b"n%d" % i)
+        os.rename(f"{LAZY}/order/new", f"{LAZY}/order/done{i}")
+        check(read(f"{THERE}/order/data{i}") == b"d" * 1000, "the older file")
+        check(read(f"{THERE}/order/done{i}") == b"n%d" % i, "the renamed one")
+    write(f"{LAZY}/order/closed", b"c")
+    with open(f"{LAZY}/order/synced", "wb") as file:
+        file.write(b"s" * 5000)
+        file.flush()
+        os.fsync(file.fileno())
+        check(read(f"{THERE}/order/synced") == b"s" * 5000, "fsync sends it")
+        check(read(f"{THERE}/order/closed") == b"c", "and the older one")
+        file.write(b"t")
+    check(read(f"{THERE}/order/synced") == b"s" * 5000 + b"t", "from then on it is strict")
+
+
+def lazy_files_keep_what_programs_set():
+    path = f"{LAZY}/set"
+    write(path, b"x")
+    os.chmod(path, 0o604)
+    os.chown(path, 12, 34)
+    os.utime(path, ns=(10**18, 10**18))
+    seen = os.stat(path)
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+    for mount in (LAZY, THERE):
+        now = os.stat(f"{mount}/set")
+        for name in ("st_mode", "st_uid", "st_gid", "st_size", "st_mtime_ns"):
+            check(getattr(now, name) == getattr(seen, name), f"{mount}: {name}")
+    os.mkdir(f"{LAZY}/shared")
+    os.chown(f"{LAZY}/shared", 0, 34)
+    os.chmod(f"{LAZY}/shared", 0o2775)
+    write(f"{LAZY}/shared/f", b"x")
+    check(os.stat(f"{LAZY}/shared/f").st_gid == 34, "a set-group-id folder gives its group")
+
+
+def dropped_files_are_never_seen():
+    os.mkdir(f"{LAZY}/dropped")
+    for i in range(50):
+        write(f"{LAZY}/dropped/f{i}", b"x")
+        os.unlink(f"{LAZY}/dropped/f{i}")
+        fails(errno.ENOENT, os.stat, f"{LAZY}/dropped/f{i}")
+    os.close(os.open(f"{LAZY}/dropped/again", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    fails(errno.EEXIST, os.open, f"{LAZY}/dropped/again", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    fails(errno.ENOTEMPTY, os.rmdir, f"{LAZY}/dropped")
+    os.unlink(f"{LAZY}/dropped/again")
+    os.rmdir(f"{LAZY}/dropped")
+
+
+def programs_work_lazily():
+    folder = f"{LAZY}/programs"
+    os.mkdir(folder)
+    shell("mkdir src && for i in $(seq 400); do echo $i > src/f$i; done", folder)
+    shell("tar cf a.tar src && mkdir out && tar xf a.tar -C out && diff -r src out/src", folder)
+    shell("sed -i s/1/one/ src/f1 && test $(cat src/f1) = one && cp -a src copy && diff -r src copy", folder)
+    shell("mv copy moved && (ls; ls) > moved/twice && test $(wc -l < moved/twice) -gt 3 && rm -r moved", folder)
+    shell("dd if=/dev/zero of=zeros bs=4k count=3 status=none && test $(stat -c %s zeros) = 12288", folder)
+    shell("for i in $(seq 50); do echo $i >> log; done; test $(wc -l < log) = 50", folder)
+    with open(f"{folder}/mapped", "w+b") as file:
+        file.truncate(10_000)
+        with mmap.mmap(file.fileno(), 0) as memory:
+            memory[5000:5005] = b"hello"
+    check(read(f"{folder}/mapped")[5000:5005] == b"hello", "what was written to the map")
+
+
+def logged_mount(name):
+    mount = Mount(FS, name, "lazy")
+    os.mkdir(mount.folder)
+    command = [os.path.join(BIN, "pif-mount"), "-f", "-o", "lazy", FS.folder, mount.folder]
+    process = subprocess.Popen(command, env=FS.env, stderr=subprocess.PIPE)
+    await_condition(lambda: os.path.ismount(mount.folder), "it is mounted")
+    return mount, process
+
+
+def errors_of_lazy_files_are_told_at_fsync_or_logged():
+    mount, process = logged_mount("logged")
+    os.mkdir(f"{HERE}/going")
+    await_condition(lambda: os.path.isdir(f"{mount.folder}/going"), "the folder is known")
+    file = os.open(f"{mount.folder}/going/synced", os.O_CREAT | os.O_WRONLY)
+    os.write(file, b"s")
+    write(f"{mount.folder}/going/closed", b"c")
+    FS.ok("rm", "-r", "/going")
+    fails(errno.ENOENT, os.fsync, file)
+    with contextlib.suppress(OSError):
+        os.close(file)
+    mount.end()
+    check(b"closed: the file is lost" in process.communicate(timeout=60)[1], "the log names the other")
+
+
+def a_lazy_mount_that_is_killed_loses_at_most_what_waited():
+    mount = Mount(FS, "killed-lazy", "lazy")
+    mount.begin()
+    folder = f"{mount.folder}/many"
+    os.mkdir(folder)
+    for i in range(1000):
+        write(f"{folder}/{i}", b"k" * (i * 10 + 1))
+    with open(f"{folder}/600", "rb") as file:
+        os.fsync(file.fileno())
+    for i in range(1000, 1500):
+        write(f"{folder}/{i}", b"k" * (i * 10 + 1))
+    os.kill(mount.process(), signal.SIGKILL)
+    await_condition(lambda: mount.process() is None, "it is gone")
+    left = {int(name): len(read(f"{HERE}/many/{name}")) for name in os.listdir(f"{HERE}/many")}
+    check(set(range(1000)) <= set(left), "what was closed before an fsync is there")
+    check(all(size == i * 10 + 1 for i, size in left.items()), "and each file is whole")
+    mount.begin()
+    mount.end()
+
+
+def the_end_of_a_lazy_mount_sends_everything():
+    for end in (lambda mount: mount.end(), lambda mount: os.kill(mount.process(), signal.SIGTERM)):
+        mount = Mount(FS, "ended-lazy", "lazy")
+        mount.begin()
+        for i in range(20):
+            write(f"{mount.folder}/ended{i}", b"e" * 100)
+        end(mount)
+        await_condition(lambda mount=mount: mount.process() is None, "it ends")
+        check(all(read(f"{HERE}/ended{i}") == b"e" * 100 for i in range(20)), "all are there")
+        for i in range(20):
+            os.unlink(f"{HERE}/ended{i}")
+
+
+def of_two_lazy_mounts_the_later_file_stays():
+    with Mount(FS, "second-lazy", "lazy") as second:
+        for mount, data in ((LAZY, b"first"), (second, b"later")):
+            write(f"{mount}/both", data)
+            with open(f"{mount}/both", "rb") as file:
+                os.fsync(file.fileno())
+        check(read(f"{THERE}/both") == b"later", "the later one")
+        write(f"{second}/one", b"1")
+    check(read(f"{LAZY}/one") == b"1", "its umount has sent it")
+
+
 def run_all():
-    global FS, HERE, THERE
+    global FS, HERE, THERE, LAZY
     if not can_mount():
         print("skipped: mounts need root and /dev/fuse")
         return 77
@@ -234,8 +386,18 @@ def run_all():
         only_reading,
         command_lines_are_checked,
         it_is_as_a_local_folder,
+        a_lazy_mount_is_as_a_local_folder,
+        lazy_files_are_here_at_once_and_elsewhere_soon,
+        what_was_closed_before_a_rename_or_fsync_is_there,
+        lazy_files_keep_what_programs_set,
+        dropped_files_are_never_seen,
+        programs_work_lazily,
+        errors_of_lazy_files_are_told_at_fsync_or_logged,
+        a_lazy_mount_that_is_killed_loses_at_most_what_waited,
+        the_end_of_a_lazy_mount_sends_everything,
+        of_two_lazy_mounts_the_later_file_stays,
     ]
-    with FileSystem(3) as FS, Mount(FS, "h") as HERE, Mount(FS, "t") as THERE:
+    with FileSystem(3) as FS, Mount(FS, "h") as HERE, Mount(FS, "t") as THERE, Mount(FS, "l", "lazy") as LAZY:
         return main(tests, sys.argv[1:])
 
 
