@@ -15,9 +15,10 @@ using Words = std::vector<std::string>;
 // As long as it lives, the file system is mounted on a folder.
 class Mounted {
  public:
-  Mounted(Context& c, const System& system) : context_(c), folder_(c.options.folder + "/mounted") {
+  Mounted(Context& c, const System& system, const std::string& name, const std::string& words)
+      : context_(c), folder_(c.options.folder + "/" + name) {
     std::filesystem::create_directory(folder_);
-    must_run({c.options.bin + "/pif-mount", system.folder(), folder_});
+    must_run({c.options.bin + "/pif-mount", "-o", words, system.folder(), folder_});
   }
   ~Mounted() { run({context_.options.bin + "/pif-umount", folder_}); }
   Mounted(const Mounted&) = delete;
@@ -64,8 +65,9 @@ void bench_large(Context& c, const Mounted& mounted) {
   forget();
 }
 
-// Unpacks files of 4 KiB; the local ones are synced one by one, as the mount's are when they are closed.
-void bench_small(Context& c, const Mounted& mounted) {
+// Unpacks files of 4 KiB. Beside a strict mount the local ones are synced one by one, as the mount's are when they are
+// closed; beside a lazy one they are not.
+void bench_small(Context& c, const Mounted& mounted, bool is_lazy) {
   const std::string base = c.options.folder, made = base + "/small", archive = base + "/small.tar";
   const std::uint64_t files = c.options.smoke ? 20 : 2000;
   shell(fmt::format("mkdir '{0}' && cd '{0}' && head -c {1} /dev/urandom | split -b 4096 -a 5 -d - f", made,
@@ -78,14 +80,17 @@ void bench_small(Context& c, const Mounted& mounted) {
     std::filesystem::create_directory(ours);
     std::filesystem::create_directory(theirs);
   };
-  add(c, fmt::format("mount: tar x of {} files of 4 KiB : local, synced each", files),
+  const std::string sync = is_lazy ? "true" : fmt::format("sync -d '{}'/small/*", theirs);
+  add(c,
+      fmt::format("mount{}: tar x of {} files of 4 KiB : local{}", is_lazy ? " -o lazy" : "", files,
+                  is_lazy ? "" : ", synced each"),
       pair(
           c.options.repeats, forget,
           [&] {
             return must_run({"tar", "xf", archive, "-C", ours});
           },
-          [&] { return shell(fmt::format("tar xf '{0}' -C '{1}' && sync -d '{1}'/small/*", archive, theirs)); }),
-      0.15);
+          [&] { return shell(fmt::format("tar xf '{0}' -C '{1}' && {2}", archive, theirs, sync)); }),
+      is_lazy ? 0.1 : 0.15);
   must_run({"tar", "xf", archive, "-C", ours});  // both were emptied before each run
   must_run({"diff", "-r", made, ours + "/small"});
   forget();
@@ -115,9 +120,10 @@ void bench_mount(Context& c) {
     return;
   }
   const System system(c.options, "mounts", 4, {}, c.watch);
-  const Mounted mounted(c, system);
+  const Mounted mounted(c, system, "mounted", "rw"), lazy(c, system, "lazy", "lazy");
   bench_large(c, mounted);
-  bench_small(c, mounted);
+  bench_small(c, mounted, false);
+  bench_small(c, lazy, true);
   bench_list(c, system, mounted);
 }
 
