@@ -92,7 +92,10 @@ Result<Entry> entry_of(fuse_req_t request, NodeId node) {
 
 void reply_entry(fuse_req_t request, NodeId folder, const char* name, const Entry& entry) {
   Mount& mount = mount_of(request);
-  mount.nodes.look_up(folder, name, entry);
+  if (!mount.nodes.look_up(folder, name, entry)) {
+    fuse_reply_err(request, ESTALE);
+    return;
+  }
   mount.nodes.see_folder(entry.inode, entry);
   fuse_entry_param out = {};
   out.ino = entry.inode;

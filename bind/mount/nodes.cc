@@ -62,14 +62,16 @@ void Nodes::set_name(NodeId id, Node& node, NodeId folder, std::string_view name
   names_.emplace(Name{folder, node.name}, id);
 }
 
-void Nodes::look_up(NodeId folder, std::string_view name, const Entry& entry, std::optional<unsigned> client) {
-  if (entry.inode == kRootNode) return;
+bool Nodes::look_up(NodeId folder, std::string_view name, const Entry& entry, std::optional<unsigned> client) {
+  if (entry.inode == kRootNode) return true;
   const std::lock_guard lock(mutex_);
+  if (is_own(entry.inode) && !client && !nodes_.contains(entry.inode)) return false;
   const auto [found, is_new] = nodes_.try_emplace(entry.inode);
   Node& node = found->second;
   if (is_new) node.client = client.value_or(static_cast<unsigned>(entry.inode % clients_));
   ++node.lookups;
   set_name(entry.inode, node, folder, name);
+  return true;
 }
 
 unsigned Nodes::client_of(NodeId node) const {

@@ -33,8 +33,8 @@ class Nodes {
   [[nodiscard]] Result<std::string> path(NodeId folder, std::string_view name) const;
 
   // The kernel is told of it once more. A node that had the name until now has none any more. client: whose it is, if
-  // it is a new node.
-  void look_up(NodeId folder, std::string_view name, const Entry& entry, std::optional<unsigned> client = {});
+  // it is a new node. False: a number of this mount that was forgotten meanwhile; the kernel is to look again.
+  bool look_up(NodeId folder, std::string_view name, const Entry& entry, std::optional<unsigned> client = {});
   void forget(NodeId node, std::uint64_t lookups);
   void rename(NodeId from_folder, std::string_view from, NodeId to_folder, std::string_view to);
   // Whether a node is known that has the name.

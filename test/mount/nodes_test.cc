@@ -16,6 +16,8 @@ using MountNode = mount::NodeId;
 
 namespace {
 
+constexpr MountNode kFirst = MountNode{1} << 32;  // below are the mount's own numbers
+
 Entry entry(MountNode inode) {
   Entry entry;
   entry.inode = entry.id = inode;
@@ -32,41 +34,41 @@ std::string path_of(const Nodes& nodes, MountNode node) {
 TEST_CASE("a node's path follows renames, and ends with its name") {
   Nodes nodes(8);
   CHECK(path_of(nodes, kRootNode) == "/");
-  nodes.look_up(kRootNode, "d", entry(10));
-  nodes.look_up(10, "f", entry(11));
-  CHECK(path_of(nodes, 11) == "/d/f");
+  nodes.look_up(kRootNode, "d", entry(kFirst + 10));
+  nodes.look_up(kFirst + 10, "f", entry(kFirst + 11));
+  CHECK(path_of(nodes, kFirst + 11) == "/d/f");
   nodes.rename(kRootNode, "d", kRootNode, "e");
-  CHECK(path_of(nodes, 11) == "/e/f");
-  nodes.look_up(10, "g", entry(12));
-  nodes.rename(10, "f", 10, "g");  // replaces
-  CHECK(path_of(nodes, 11) == "/e/g");
-  CHECK(path_of(nodes, 12) == "stale-file");
-  nodes.unlink(10, "g");
-  CHECK(path_of(nodes, 11) == "stale-file");
-  CHECK(!nodes.find(10, "g"));
+  CHECK(path_of(nodes, kFirst + 11) == "/e/f");
+  nodes.look_up(kFirst + 10, "g", entry(kFirst + 12));
+  nodes.rename(kFirst + 10, "f", kFirst + 10, "g");  // replaces
+  CHECK(path_of(nodes, kFirst + 11) == "/e/g");
+  CHECK(path_of(nodes, kFirst + 12) == "stale-file");
+  nodes.unlink(kFirst + 10, "g");
+  CHECK(path_of(nodes, kFirst + 11) == "stale-file");
+  CHECK(!nodes.find(kFirst + 10, "g"));
 }
 
 TEST_CASE("a name that others gave to another file belongs to that one") {
   Nodes nodes(8);
-  nodes.look_up(kRootNode, "f", entry(20));
-  nodes.look_up(kRootNode, "f", entry(21));
-  CHECK(nodes.find(kRootNode, "f") == MountNode{21});
-  CHECK(path_of(nodes, 20) == "stale-file");
-  nodes.look_up(kRootNode, "g", entry(21));  // renamed elsewhere
+  nodes.look_up(kRootNode, "f", entry(kFirst + 20));
+  nodes.look_up(kRootNode, "f", entry(kFirst + 21));
+  CHECK(nodes.find(kRootNode, "f") == kFirst + 21);
+  CHECK(path_of(nodes, kFirst + 20) == "stale-file");
+  nodes.look_up(kRootNode, "g", entry(kFirst + 21));  // renamed elsewhere
   CHECK(!nodes.find(kRootNode, "f"));
-  CHECK(path_of(nodes, 21) == "/g");
+  CHECK(path_of(nodes, kFirst + 21) == "/g");
 }
 
 TEST_CASE("a node is forgotten with the last lookup") {
   Nodes nodes(8);
-  nodes.look_up(kRootNode, "f", entry(30), 5);
-  nodes.look_up(kRootNode, "f", entry(30), 6);
-  CHECK(nodes.client_of(30) == 5);
-  nodes.forget(30, 1);
-  CHECK(path_of(nodes, 30) == "/f");
-  nodes.forget(30, 1);
-  CHECK(path_of(nodes, 30) == "stale-file");
-  CHECK(nodes.client_of(30) == 30 % 8);
+  nodes.look_up(kRootNode, "f", entry(kFirst + 30), 5);
+  nodes.look_up(kRootNode, "f", entry(kFirst + 30), 6);
+  CHECK(nodes.client_of(kFirst + 30) == 5);
+  nodes.forget(kFirst + 30, 1);
+  CHECK(path_of(nodes, kFirst + 30) == "/f");
+  nodes.forget(kFirst + 30, 1);
+  CHECK(path_of(nodes, kFirst + 30) == "stale-file");
+  CHECK(nodes.client_of(kFirst + 30) == (kFirst + 30) % 8);
 }
 
 TEST_CASE("names and paths have limits") {
@@ -78,18 +80,18 @@ TEST_CASE("names and paths have limits") {
 
 TEST_CASE("the kernel keeps what it has of a file as long as it is the same version") {
   Nodes nodes(1);
-  Entry version = entry(40);
-  CHECK(!nodes.is_same_version(40, version));  // unknown
+  Entry version = entry(kFirst + 40);
+  CHECK(!nodes.is_same_version(kFirst + 40, version));  // unknown
   nodes.look_up(kRootNode, "f", version);
-  CHECK(!nodes.is_same_version(40, version));
-  CHECK(nodes.is_same_version(40, version));
+  CHECK(!nodes.is_same_version(kFirst + 40, version));
+  CHECK(nodes.is_same_version(kFirst + 40, version));
   version.file_length.bytes = 1;
-  CHECK(!nodes.is_same_version(40, version));
+  CHECK(!nodes.is_same_version(kFirst + 40, version));
   version.modified_ns = 1;
-  CHECK(!nodes.is_same_version(40, version));
-  version.id = 41;
-  CHECK(!nodes.is_same_version(40, version));
-  CHECK(nodes.is_same_version(40, version));
+  CHECK(!nodes.is_same_version(kFirst + 40, version));
+  version.id = kFirst + 41;
+  CHECK(!nodes.is_same_version(kFirst + 40, version));
+  CHECK(nodes.is_same_version(kFirst + 40, version));
 }
 
 TEST_CASE("a file that was made here keeps its node when the file system knows it, until it is forgotten") {
@@ -101,7 +103,8 @@ TEST_CASE("a file that was made here keeps its node when the file system knows i
   CHECK(nodes.new_node() != node);
   Entry there = entry(kInode);
   there.name = "f";
-  nodes.look_up(kRootNode, "f", entry(node));
+  CHECK(!nodes.look_up(kRootNode, "f", entry(node)));
+  CHECK(nodes.look_up(kRootNode, "f", entry(node), 0));
   CHECK(nodes.here(there).inode == kInode);
   CHECK(nodes.here(kRootNode, there).inode == node);  // it becomes known at this moment
   nodes.become_known(node, kInode);
