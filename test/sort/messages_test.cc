@@ -48,6 +48,7 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   wanted.top = UINT64_MAX - 1;
   wanted.header_records = 3;
   wanted.merge_inputs = true;
+  wanted.keys.csv = true;
   wanted.header = {"a\n", "\n"};
   wanted.merge = MergeKind::kPipelined;
   wanted.token_batch = 0;
@@ -63,6 +64,7 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   CHECK(back->top == wanted.top);
   CHECK(back->header_records == 3);
   CHECK(back->merge_inputs);
+  CHECK(back->keys.csv);
   CHECK(back->header == wanted.header);
   CHECK(back->merge == wanted.merge);
   CHECK(back->token_batch == 0);

@@ -1,5 +1,7 @@
 """What pif-sort makes of any options together, against GNU sort -s and head, byte for byte."""
 
+import csv
+import io
 import json
 import os
 import random
@@ -146,6 +148,48 @@ def header_lines_stay_where_they_are():
     FS.ok("rm", "/long", "/wide")
 
 
+def csv_of(rows, end):
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=end).writerows(rows)
+    return text.getvalue().encode()
+
+
+def tables_are_sorted_by_their_columns():
+    keys = {  # as Python has them
+        "name": lambda row: row[0].encode(),
+        "1": lambda row: row[0].encode(),
+        "price:n": lambda row: int(row[1] or 0),
+        "2,2n": lambda row: int(row[1] or 0),
+        "the \"note\":r": lambda row: bytes(255 - byte for byte in row[2].encode()) + b"\xff" * 9,
+    }
+    for case in range(12):
+        rnd = random.Random(3000 + case)
+        end, text = rnd.choice(["\n", "\r\n"]), ["a", "B", ",", '"', "\n", " ", "x\r\ny"]
+        header = ["name", "price", 'the "note"']
+        some = lambda: "".join(rnd.choices(text, k=rnd.randrange(5)))  # noqa: E731
+        rows = [[some(), rnd.choice(["", str(rnd.randrange(-9, 99))]), some()] for _ in range(rnd.choice([0, 5, 900]))]
+        data = csv_of([header, *rows], end)
+        FS.ok("put", "-q", "--csv", *any_width(rnd), "-", "/table", data=data)
+        check(FS.ok("cat", "/table") == data, f"case {case}: byte for byte what went in")
+        check(FS.json("stat", "/table")["records"] == len(rows), f"case {case}: records")
+        key = rnd.choice(list(keys))
+        expected = csv_of([header, *sorted(rows, key=keys[key])], end)
+        FS.ok("sort", "-q", "--csv", "-k", key, *HOW[case % len(HOW)], "/table", "/out")
+        check(FS.ok("cat", "/out") == expected, f"case {case}: {key}")
+        check(FS.ok("sort", "-q", "--csv", "-k", key, "/out", "-") == expected, f"case {case}: to a stream")
+        check(FS.run("sort", "-c", "-q", "--csv", "-k", key, "/out").returncode == 0, f"case {case}: -c")
+    FS.ok("put", "-q", "--csv", "-", "/semi", data=b"a;b\n2;x\n1;y")
+    FS.ok("sort", "-q", "--csv", "-t", ";", "-k", "a:n", "/semi", "/out")
+    check(FS.ok("cat", "/out") == b"a;b\n1;y\n2;x\n", "another separator, and an end for the last line")
+    FS.fails(2, "one column", "sort", "--csv", "-k", "1,2", "/table", "/out2")
+    FS.fails(2, "a number is needed", "sort", "--csv", "-k", "nothing", "/table", "/out2")
+    FS.fails(2, "other columns", "sort", "--csv", "/table", "/semi", "/out2")
+    FS.ok("put", "-q", "--lines", "-", "/lines", data=b"a\n")
+    FS.fails(2, "no line of column names", "sort", "--csv", "/lines", "/out2")
+    FS.fails(3, "is not closed", "put", "--csv", "-", "/out2", data=b'a\n"b\n')
+    FS.fails(3, "does not begin with a line of column names", "put", "--csv", "-", "/out2", data=b"")
+
+
 def run_all():
     global FS
     with FileSystem(4, ["--insecure-loopback"]) as FS:
@@ -155,6 +199,7 @@ def run_all():
                 the_first_of_records_are_found_in_memory_and_from_scratch_files,
                 the_first_ones_go_to_a_stream_and_need_the_split_merge,
                 header_lines_stay_where_they_are,
+                tables_are_sorted_by_their_columns,
                 sorted_inputs_are_merged_as_gnu_sort_does,
                 what_is_not_in_order_is_sorted_all_the_same_and_no_record_is_lost,
             ],

@@ -99,6 +99,9 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& w
          },
          "character between fields")
       ->type_name("C");
+  app.add_flag("--csv", wanted->keys.csv,
+               "SRC is CSV text (pif put --csv); a key is a column, by name or number: -k price:n, -k 3:nr. -t: its "
+               "separator, else a comma");
   add_letters(app, wanted->keys);
   app.add_option("-T,--temporary", wanted->temporary,
                  "folder of the file system where local files wait, without a name (default: that of DST, or of SRC)")
@@ -156,6 +159,7 @@ int main(int argc, char** argv) {
       "  pif-sort -k 0:10 /records /sorted       by the first 10 bytes\n"
       "  pif-sort -k 8:4:u -k 0:8:fr ...       by a number, then by a float, largest first\n"
       "  pif-sort -t , -k 3,3n /csv /by-third    by the third field's value\n"
+      "  pif-sort --csv -k city -k price:nr /table /by-price     columns by name\n"
       "  pif-sort -k 2,2nr --top 10 /log -       the ten largest, without sorting all\n"
       "  pif-sort -c -k 0:10 /sorted             is it sorted?\n"
       "Keys: OFF:LEN[:b|u|i|f[le|be]][r] (bytes, unsigned, signed, float), or F[.C][OPTS][,F[.C][OPTS]] as in "

@@ -52,6 +52,7 @@ std::string pack(const SortOptions& wanted) {
   spec.set_check(wanted.check);
   spec.set_top(wanted.top);
   spec.set_merge_inputs(wanted.merge_inputs);
+  spec.set_csv(wanted.keys.csv);
   spec.set_header_records(wanted.header_records);
   for (const std::string& record : wanted.header) spec.add_header(record);
   return spec.SerializeAsString();
@@ -74,6 +75,7 @@ Result<SortOptions> unpack_options(std::string_view bytes) {
   wanted.check = spec.check();
   wanted.top = spec.top();
   wanted.merge_inputs = spec.merge_inputs();
+  wanted.keys.csv = spec.csv();
   wanted.header_records = spec.header_records();
   wanted.header.assign(spec.header().begin(), spec.header().end());
   return wanted;

@@ -16,7 +16,9 @@ namespace {
 Result<std::optional<OrderCheck>> check_by_workers(tool::Controller& controller, const SortOptions& wanted,
                                                    const Task& task, const KeyMaker& maker) {
   tool::Job job;
-  job.value = pack(wanted);
+  SortOptions for_workers = wanted;
+  for_workers.keys = task.keys;
+  job.value = pack(for_workers);
   job.threads = wanted.threads;
   PIF_TRY_VALUE(const auto results, controller.run(job));
   OrderCheck order;
@@ -43,7 +45,7 @@ Result<std::optional<OrderCheck>> check_by_workers(tool::Controller& controller,
 
 Result<OrderCheck> check_anywhere(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
   File& file = controller.input(0);
-  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, file.format()));
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(task.keys, file.format()));
   if (task.file_length.bytes >= wanted.check_by_workers && task.file_length.records > 0) {
     PIF_TRY_VALUE(const auto order, check_by_workers(controller, wanted, task, maker));
     if (order) return *order;
@@ -87,6 +89,7 @@ tool::Prediction predict_job(const tool::Calibration& calibration, const CostSha
 Result<std::vector<Outcome>> run_job(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
   SortOptions for_workers = wanted;
   for_workers.memory = task.memory;
+  for_workers.keys = task.keys;
   for_workers.header = task.header;
   tool::Job job;
   job.value = pack(for_workers);

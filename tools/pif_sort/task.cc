@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include "../pif/text/text.h"
+#include "../pif/transfer/get_files.h"
 #include "each_record.h"
 #include "keys/keys.h"
 #include "pif/base/inheriting.h"
+#include "pif/tool/csv.h"
 #include "pif/tool/memory.h"
 #include "runs/output.h"
 #include "runs/run.h"
@@ -69,6 +71,27 @@ Result<std::vector<std::string>> read_header(File& file, const std::string& name
   return header;
 }
 
+// "NAME" and "NAME:OPTS" of the first input's columns become "N:OPTS"; what names none stays as it is.
+std::string key_of_column(const std::string& key, const std::string& names, char separator) {
+  const std::size_t colon = key.rfind(':');
+  for (const std::size_t end : {key.size(), std::min(colon, key.size())})
+    if (const auto column = tool::csv_column(names, std::string_view(key).substr(0, end), separator))
+      return fmt::format("{}{}", *column + 1, key.substr(end));
+  return key;
+}
+
+// first, names: lines with the columns' names, of the first input and of this one.
+Status take_columns(Task& task, const SortOptions& wanted, const std::string& first, const std::string& names) {
+  const std::string& name = task.sources.back();
+  if (names.empty())
+    return fail(Code::kInvalid, name + " has no line of column names: --csv is for files of pif put --csv");
+  if (names != first)
+    return fail(Code::kInvalid, fmt::format("{} has other columns than {}", name, task.sources.front()));
+  for (std::size_t i = 0; i < wanted.keys.keys.size(); ++i)
+    task.keys.keys[i] = key_of_column(wanted.keys.keys[i], first, wanted.keys.separator.value_or(','));
+  return {};
+}
+
 // Opens the inputs of one sort.
 class Opening {
  public:
@@ -102,13 +125,17 @@ class Opening {
 Status Opening::open(const Operand& source) {
   if (source.is_path()) {
     PIF_TRY(controller_.open(source.name));
+  } else if (wanted_.keys.csv) {
+    return fail(Code::kInvalid, source.name + " is a local file: --csv is for files of pif put --csv");
   } else {
     PIF_TRY_VALUE(const Format format, format_of_local(controller_, wanted_, first_path()));
     PIF_TRY(take_local(controller_, source, format, nameless_folder()));
   }
   File& file = controller_.input(task_.sources.size());
   task_.sources.push_back(source.name);
-  PIF_TRY(KeyMaker::make(wanted_.keys, file.format()));
+  if (wanted_.keys.csv)
+    PIF_TRY(take_columns(task_, wanted_, cli::header_of(controller_.input(0)), cli::header_of(file)));
+  PIF_TRY(KeyMaker::make(task_.keys, file.format()));
   PIF_TRY_VALUE(const FileLength file_length, file.file_length());
   task_.file_length.records += file_length.records;
   task_.file_length.bytes += file_length.bytes;
@@ -137,6 +164,7 @@ Result<CreateOptions> Opening::output_options() {
 
 Result<Task> prepare(tool::Controller& controller, const SortOptions& wanted) {
   Task task;
+  task.keys = wanted.keys;
   PIF_TRY_VALUE(Operands sources, parse_operands(wanted.sources));
   if (!wanted.check) {
     PIF_TRY_VALUE(task.target, parse_operand(wanted.target));
@@ -152,7 +180,7 @@ Result<Task> prepare(tool::Controller& controller, const SortOptions& wanted) {
   const std::uint64_t memory = wanted.memory != 0 ? wanted.memory : tool::spare_memory();
   const std::uint64_t times = wanted.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs
   const Format& format = controller.input(0).format();
-  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, format));
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(task.keys, format));
   task.memory = times * run_bytes(format, maker, task.file_length) > memory ? memory : 0;
   PIF_TRY_VALUE(task.options, opening.output_options());
   return task;

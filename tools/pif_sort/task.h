@@ -15,6 +15,7 @@ struct Task {
   std::vector<std::string> sources;  // names, by the controller's numbers
   Operand target;
   std::optional<LocalOutput> local;  // if the target is not in the file system
+  KeyOptions keys;                   // columns by number
   FileLength file_length;            // of all inputs
   std::vector<std::string> header;   // records of the first one that come first in the output
   std::uint64_t memory = 0;          // 0: all of it is sorted in memory

@@ -4,6 +4,7 @@
 
 #include "command/io.h"
 #include "pif/base/limits.h"
+#include "pif/tool/csv.h"
 #include "text/pbm.h"
 #include "text/text.h"
 
@@ -49,10 +50,28 @@ Result<Header> read_pbm(int fd, const std::string& name) {
   return Header{std::move(text), static_cast<std::uint32_t>(pbm.row_bytes()), pbm.height()};
 }
 
+// The first record, byte by byte, because what follows it are records.
+Result<Header> read_csv(int fd, const std::string& name) {
+  tool::CsvRecords records;
+  std::string text;
+  for (bool is_whole = false; !is_whole;) {
+    char c = 0;
+    PIF_TRY_VALUE(const std::size_t got, read_full(fd, std::as_writable_bytes(std::span(&c, 1)), name));
+    if (got == 0 && (text.empty() || records.is_quoted()))
+      return fail(Code::kCorrupt, name + " does not begin with a line of column names");
+    text += got == 0 ? '\n' : c;
+    if (text.size() > kHeaderBytesLimit)
+      return fail(Code::kCorrupt, fmt::format("{}: the first line has more than {} bytes", name, kHeaderBytesLimit));
+    is_whole = records.find_end(std::string_view(text).substr(text.size() - 1)).has_value();
+  }
+  return Header{std::move(text), {}, 0};
+}
+
 }  // namespace
 
 Result<Header> read_header(int fd, std::string_view kind, const std::string& name) {
   if (kind == "pbm") return read_pbm(fd, name);
+  if (kind == kCsvHeader) return read_csv(fd, name);
   if (kind != "bed") return read_counted(fd, kind, name);
   PIF_TRY_VALUE(std::string header, read_exactly(fd, kBedBytes, name));
   if (!header.starts_with(kBedMagic) || static_cast<unsigned char>(header.back()) > 1)

@@ -11,6 +11,7 @@
 namespace pif::cli {
 
 inline constexpr std::string_view kHeaderAttribute = "header";
+inline constexpr std::string_view kCsvHeader = "csv";  // a kind: `put --csv`
 
 struct Header {
   std::string bytes;
@@ -22,9 +23,9 @@ struct Header {
   [[nodiscard]] Status check_data(std::uint64_t data_bytes, const std::string& name) const;
 };
 
-// Reads the header from the start of `fd`, which is left behind it. `kind`: a number of bytes, "pbm" (a P4 bitmap) or
-// "bed" (a PLINK 1 genotype file). kInvalid if the kind is none of these, kCorrupt if the file does not start like
-// that.
+// Reads the header from the start of `fd`, which is left behind it. `kind`: a number of bytes, "pbm" (a P4 bitmap),
+// "bed" (a PLINK 1 genotype file) or "csv" (the first record, with column names). kInvalid if the kind is none of
+// these, kCorrupt if the file does not start like that.
 [[nodiscard]] Result<Header> read_header(int fd, std::string_view kind, const std::string& name);
 
 }  // namespace pif::cli

@@ -40,6 +40,10 @@ Result<CreateOptions> create_options(Client& client, const PutOptions& options) 
   PIF_TRY_VALUE(Striping said, striping_of(client, options.striping));
   create.format = said.format.value_or(create.format);
   create.inherits_format = !said.format;
+  if (options.header == kCsvHeader) {
+    create.format = Format::variable();
+    create.inherits_format = false;
+  }
   create.width = said.width;
   create.nodes = std::move(said.nodes);
   if (said.bevy) create.bevy = *said.bevy == 0 ? kNoBevies : *said.bevy;
@@ -333,7 +337,8 @@ void add_put_command(CLI::App& app, Program& program) {
                   "  pif put -r --skip-existing results/ /results     the rest of it, after an interruption\n"
                   "  pif put -r --exclude '*.o' --exclude .git src /  a tree without some of it\n"
                   "  zcat data.gz | pif put - /data                   a stream\n"
-                  "  pif put --header pbm image.pbm /image            rows of the bitmap; its header is kept aside");
+                  "  pif put --header pbm image.pbm /image            rows of the bitmap; its header is kept aside\n"
+                  "  pif put --csv table.csv /table                   records of a table, for pif sort --csv");
   command->add_option("PATH", options->paths, "Local files (- is standard input), then the file or folder they go to")
       ->required()
       ->expected(2, 1 << 20)
@@ -341,6 +346,11 @@ void add_put_command(CLI::App& app, Program& program) {
   add_striping_options(command, options->striping, false);
   command->add_option("--header", options->header, "Keep leading bytes aside, as an attribute: a number, pbm or bed")
       ->type_name("N|pbm|bed");
+  auto* const csv = command->add_flag_callback(
+      "--csv", [options] { options->header = kCsvHeader; },
+      "CSV (RFC 4180): records end at line breaks outside of quotes; the line of column names is kept aside");
+  for (const char* const other : {"--header", "--record-length", "--lines", "--delimited"})
+    csv->excludes(command->get_option(other));
   command->add_flag("--same-host-ok", options->same_host_ok,
                     "Bevies that have each other's parity may be on one machine, though there are several");
   command->add_flag("-r,--recursive", options->recursive, "Folders with everything in them");

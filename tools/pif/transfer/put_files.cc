@@ -8,6 +8,7 @@
 #include "names/entries.h"
 #include "pif/base/handle.h"
 #include "pif/client/bulk.h"
+#include "transfer/csv.h"
 #include "transfer/transfers.h"
 
 namespace pif::cli {
@@ -102,7 +103,9 @@ Status PutFiles::store_once(Client& client, const PutJob& job, int fd) const {
   }
   auto file = client.create(job.target, create);
   if (!file) return fail(at(job.target, file.error()));
-  const auto moved = import_stream(*file, fd, tally_.options(&interrupted_));
+  const BulkOptions options = tally_.options(&interrupted_);
+  const auto moved =
+      header_ == kCsvHeader ? import_csv(*file, fd, job.local, options) : import_stream(*file, fd, options);
   Status done = check_interrupt();
   if (done && !moved) done = fail(moved.error());
   if (done) done = header.check_data(moved->bytes, job.local);

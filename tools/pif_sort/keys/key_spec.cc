@@ -175,9 +175,29 @@ Result<Key> by_field(Spec& spec, std::uint32_t field, const KeyOptions& options)
   return key;
 }
 
+// Of a CSV record.
+Result<Key> by_column(Spec& spec, std::uint32_t column, const KeyOptions& options) {
+  Key key;
+  key.is_column = true;
+  key.first_field = column;
+  if (column == 0) return spec.wrong("columns are counted from 1");
+  if (!spec.take(':') && spec.take(',')) {
+    PIF_TRY_VALUE(const std::uint32_t last, spec.number());
+    if (last != column) return spec.wrong("a key of CSV text is one column");
+  }
+  const KeyLetters own = take_letters(spec);
+  if (!spec.is_at_end()) return spec.wrong_rest();
+  const KeyLetters& letters = to_text(own).empty() ? static_cast<const KeyLetters&>(options) : own;
+  PIF_TRY(check_compatible(letters, spec.prefix()));
+  apply(letters, key);
+  key.skip_first_blanks = letters.skip_blanks;
+  return key;
+}
+
 Result<Key> parse_key(const std::string& text, const KeyOptions& options, const Format& format) {
   Spec spec(text);
   PIF_TRY_VALUE(const std::uint32_t number, spec.number());
+  if (options.csv) return by_column(spec, number, options);
   return spec.take(':') ? by_position(spec, number, options, format) : by_field(spec, number, options);
 }
 

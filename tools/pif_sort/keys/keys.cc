@@ -7,6 +7,7 @@
 #include "keys/characters.h"
 #include "keys/key_spec.h"
 #include "pif/base/assert.h"
+#include "pif/tool/csv.h"
 
 namespace pif::sort {
 namespace {
@@ -180,6 +181,13 @@ std::string_view KeyMaker::field_text(const Key& key, std::string_view record) c
   return end > begin ? record.substr(begin, end - begin) : std::string_view();
 }
 
+std::string_view KeyMaker::column_text(const Key& key, std::string_view record, std::string& buffer) const {
+  const std::string_view field = tool::csv_field(tool::without_line_break(record), key.first_field - 1, *separator_);
+  std::string_view text = tool::csv_text(field, buffer);
+  while (key.skip_first_blanks && !text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  return text;
+}
+
 std::string_view KeyMaker::text_of(Bytes record) const {
   const Bytes seen = without_terminator(record, format_);
   const std::string_view text(reinterpret_cast<const char*>(seen.data()), seen.size());
@@ -197,7 +205,9 @@ Status KeyMaker::make_key(Bytes record, std::string& out) const {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     const Key& key = keys_[i];
     if (is_by_field(key.type)) {
-      add_text(key, field_text(key, text), i + 1 == keys_.size(), out);
+      std::string buffer;
+      const std::string_view field = key.is_column ? column_text(key, text, buffer) : field_text(key, text);
+      add_text(key, field, i + 1 == keys_.size(), out);
     } else {
       PIF_TRY(add_position(key, seen, out));
     }
@@ -209,9 +219,10 @@ Result<KeyMaker> KeyMaker::make(const KeyOptions& options, const Format& format)
   KeyMaker maker;
   maker.format_ = format;
   maker.separator_ = options.separator;
+  if (options.csv && !maker.separator_) maker.separator_ = ',';
   PIF_TRY_VALUE(maker.keys_, parse_keys(options, format));
   const Key& only = maker.keys_.front();
-  maker.is_text_ = maker.keys_.size() == 1 && (only.type == KeyType::kBytes || is_as_it_is(only));
+  maker.is_text_ = maker.keys_.size() == 1 && (only.type == KeyType::kBytes || is_as_it_is(only)) && !only.is_column;
   const auto by_position = [](const Key& key) { return !is_by_field(key.type); };
   if (!format.is_fixed() || !std::all_of(maker.keys_.begin(), maker.keys_.end(), by_position)) return maker;
   std::uint64_t length = 0;

@@ -61,7 +61,8 @@ struct Key {
   bool skip_first_blanks = false, skip_last_blanks = false;
   // What of the text counts, before its value is taken.
   Ignored ignored = Ignored::kNone;
-  bool fold = false;  // lower-case ASCII letters count as upper-case ones
+  bool fold = false;       // lower-case ASCII letters count as upper-case ones
+  bool is_column = false;  // the text of a CSV record's field `first_field`
 };
 
 // How a text is compared, by the letters that sort(1) has for it.
@@ -83,7 +84,8 @@ struct KeyOptions : KeyLetters {
   std::vector<std::string>
       keys;  // "OFF:LEN[:b|u|i|f[le|be]][r]" or "F[.C][OPTS][,F[.C][OPTS]]"; none: the whole record
   std::optional<char> separator;  // of fields; none: from non-blank to blank
-  bool null_ended = false;        // the records must end in a zero byte: else kInvalid
+  bool csv = false;  // records are CSV text: a key is a column, "N[:OPTS]" or "N[,N]OPTS"; separator: else a comma
+  bool null_ended = false;  // the records must end in a zero byte: else kInvalid
 };
 
 // Makes sort keys. Copyable, and const calls from several threads are fine.
@@ -121,6 +123,7 @@ class KeyMaker {
  private:
   [[nodiscard]] Status add_position(const Key& key, Bytes record, std::string& out) const;
   void add_text(const Key& key, std::string_view text, bool is_last, std::string& out) const;
+  std::string_view column_text(const Key& key, std::string_view record, std::string& buffer) const;
   std::string_view field_text(const Key& key, std::string_view record) const;
   std::size_t field_begin(const Key& key, std::string_view record) const;
   std::size_t field_end(const Key& key, std::string_view record) const;
