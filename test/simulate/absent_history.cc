@@ -35,6 +35,9 @@ bool AbsentHistory::await_members(Teller& client, const std::string& when) {
   while (world_.now() < end) {
     const auto nodes = session.call(proto::Nodes(), 5s);
     if (nodes && absences_.are_members(*nodes)) return true;
+    // Its disk had failed, and it was lost and told to end a moment after all was made good.
+    for (unsigned lfs = 0; lfs < cluster_.size(); ++lfs)
+      if (!cluster_.lfs_runs(lfs)) cluster_.restart_lfs(lfs);
     if (!client.pause(1s)) return false;
     if (nodes && world_.now() >= end) trouble = absences_.trouble(session, *nodes);
   }

@@ -90,8 +90,9 @@ TEST_CASE("whatever strikes those who fill a file together, it is whole, of thei
   for (std::uint64_t seed = 1; seed <= kSmokeTogetherSeeds; ++seed)
     require_right(run_together_history(seed), "--together --seed " + std::to_string(seed));
   // Two syncs of one component failed (2806); somebody was dropped before he heard that he was a member (702170), or
-  // after the LFS had lost what he wrote (25000123).
-  for (const std::uint64_t seed : {469, 2806, 702170, 25000123})
+  // after the LFS had lost what he wrote (25000123). The directory's disk failed (86000507), or an LFS was lost when
+  // all was just made good (89000463).
+  for (const std::uint64_t seed : {469, 2806, 702170, 25000123, 86000507, 89000463})
     require_right(run_together_history(seed), "--together --seed " + std::to_string(seed));
 }
 
