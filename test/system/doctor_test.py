@@ -148,7 +148,9 @@ def programs_that_do_not_fit_each_other():
     with FileSystem(1) as fs:
         programs = fs.local("bin")
         os.mkdir(programs)
-        names = "pif pif-server pif-lfs pif-exec pif-copy pif-count pif-sort pif-transpose pif-calibrate"
+        names = (
+            "pif pif-server pif-lfs pif-exec pif-copy pif-count pif-search pif-sort pif-transpose pif-calibrate"
+        )
         for name in names.split():
             shutil.copy(os.path.join(pif_system.BIN, name), programs)
         pif = os.path.join(programs, "pif")

@@ -36,19 +36,20 @@ const std::vector<Group>& groups() {
 }
 
 // The tools of a release, and other programs; what is not of it is shown with its path.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kTools = {
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kTools = {
     {{"bench", "Measure the file system, each figure beside its comparison"},
      {"calibrate", "Measure what predictions of run times need"},
      {"copy", "Copy a file, into the same or another layout"},
+     {"grep", "The same as search"},
      {"mount", "Make the file system a folder, for every program"},
-     {"search", "Find records that match patterns (also: pif grep)"},
+     {"search", "Find records that match patterns"},
      {"sort", "Sort the records of a file"},
      {"transpose", "Transpose a matrix whose rows are records"},
      {"umount", "End a mount, when all is sent"}}};
 
 // Programs, but not for people.
-constexpr std::array<std::string_view, 8> kNoTools = {"server", "lfs",      "exec",          "count",
-                                                      "grep",   "simulate", "numbers-model", "parity-model"};
+constexpr std::array<std::string_view, 7> kNoTools = {"server",   "lfs",           "exec",        "count",
+                                                      "simulate", "numbers-model", "parity-model"};
 
 std::string line(const std::string& name, const std::string& what) { return fmt::format("  {:<13} {}\n", name, what); }
 

@@ -26,6 +26,7 @@ struct StreamTaker {
   // Whether nothing may be taken now: asked every millisecond while it is. Empty: never.
   std::function<bool()> is_full;
 
+  // Whether anybody takes anything.
   explicit operator bool() const { return static_cast<bool>(take); }
 };
 
