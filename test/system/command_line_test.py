@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import FileSystem, await_condition, check, main_on
 
 FS = None
 
@@ -377,7 +377,8 @@ def run_all():
         FS.ok("put", "-q", "-", "/a", data=b"a" * 100_000)
         FS.ok("put", "-q", "--lines", "-", "/disorder", data=b"a\nc\nb\n")
         FS.ok("mkdir", "/folder")
-        code = main(
+        return main_on(
+            FS,
             [
                 names_with_brackets_are_names,
                 run_takes_words_as_they_are,
@@ -404,9 +405,6 @@ def run_all():
                 the_doctor_waits_for_nobody,
             ]
         )
-        if code:
-            FS.show_logs()
-    return code
 
 
 if __name__ == "__main__":

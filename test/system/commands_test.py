@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 
-from pif_system import BIN, FileSystem, await_condition, check, flip, main
+from pif_system import BIN, FileSystem, await_condition, check, flip, main_on
 
 FS = None
 
@@ -570,10 +570,7 @@ def run_all():
         fsck_is_clean,
     ]
     with FileSystem(4) as FS:
-        code = main(tests)
-        if code:
-            FS.show_logs()
-    return code
+        return main_on(FS, tests)
 
 
 if __name__ == "__main__":

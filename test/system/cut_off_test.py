@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-from pif_system import FileSystem, check, main
+from pif_system import FileSystem, check, main_on
 
 FS = None
 COLUMNS, ROWS = 80_000, 8_000  # rows so long that stripes after the first read pieces of them
@@ -92,16 +92,14 @@ def runs_of_a_sort_that_are_cut_off():
 def run_all():
     global FS
     with FileSystem(4) as FS:
-        code = main(
+        return main_on(
+            FS,
             [
                 a_component_that_is_cut_off_between_stripes,
                 a_scratch_file_that_is_cut_off_between_passes,
                 runs_of_a_sort_that_are_cut_off,
             ]
         )
-        if code:
-            FS.show_logs()
-    return code
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from pif_system import BIN, FileSystem, await_condition, check, main
+from pif_system import BIN, FileSystem, await_condition, check, main_on
 
 FS = None
 
@@ -259,10 +259,7 @@ def run_all():
             file.write(b"local\n" * 100)
         FS.ok("put", "-", "/a", data=b"a" * 1_000_000)
         FS.ok("mkdir", "/folder")
-        code = main(tests)
-        if code:
-            FS.show_logs()
-    return code
+        return main_on(FS, tests)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import FileSystem, await_condition, check, main_on
 
 FS = None
 
@@ -466,10 +466,7 @@ def run_all():
         fsck_is_clean,
     ]
     with FileSystem(4) as FS:
-        code = main(tests)
-        if code:
-            FS.show_logs()
-    return code
+        return main_on(FS, tests)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from pif_system import FileSystem, check, main
+from pif_system import FileSystem, check, main_on
 
 FS = None
 ODD = b"\xff"  # a name here, and none in the file system
@@ -320,7 +320,8 @@ def one_bad_operand_does_not_keep_the_others():
 def run_all():
     global FS
     with FileSystem(4) as FS:
-        code = main(
+        return main_on(
+            FS,
             [
                 the_second_operand_of_one_name_stays_where_it_is,
                 folders_of_one_name_become_one_but_not_by_moving,
@@ -335,9 +336,6 @@ def run_all():
                 one_bad_operand_does_not_keep_the_others,
             ]
         )
-        if code:
-            FS.show_logs()
-    return code
 
 
 if __name__ == "__main__":

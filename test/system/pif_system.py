@@ -284,3 +284,11 @@ def main(tests, names=()):
             failed += 1
             print(f"FAIL  {test.__name__}: {type(error).__name__}: {error}", flush=True)
     return 1 if failed else 0
+
+
+def main_on(fs, tests, names=()):
+    """As main(), of tests that share one file system: when one fails, its logs are shown."""
+    code = main(tests, names)
+    if code:
+        fs.show_logs()
+    return code

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import FileSystem, await_condition, check, main_on
 
 FS = None
 
@@ -221,7 +221,8 @@ def no_temporary_file_is_left():
 def run_all():
     global FS
     with FileSystem(3) as FS:
-        code = main(
+        return main_on(
+            FS,
             [
                 a_put_of_a_silent_pipe_dies_of_the_signal,
                 an_append_to_a_log_dies_of_the_signal_and_keeps_what_was_appended,
@@ -237,9 +238,6 @@ def run_all():
                 no_temporary_file_is_left,
             ]
         )
-        if code:
-            FS.show_logs()
-    return code
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import FileSystem, await_condition, check, main_on
 
 FS = None
 RECORDS = 300_000
@@ -101,10 +101,7 @@ def sorts_survive_kills():
 def run_all():
     global FS
     with FileSystem(4, ["--insecure-loopback"]) as FS:
-        code = main([sorts_survive_kills])
-        if code:
-            FS.show_logs()
-    return code
+        return main_on(FS, [sorts_survive_kills])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import FileSystem, await_condition, check, main_on
 
 FS = None
 C_LOCALE = dict(os.environ, LC_ALL="C")
@@ -126,7 +126,8 @@ def of_a_sort_that_is_killed_nothing_is_left():
 def run_all():
     global FS
     with FileSystem(4, ["--insecure-loopback"]) as FS:
-        code = main(
+        return main_on(
+            FS,
             [
                 several_inputs_are_sorted_as_gnu_sort_does,
                 one_of_the_inputs_may_be_the_output,
@@ -137,9 +138,6 @@ def run_all():
             ],
             sys.argv[1:],
         )
-        if code:
-            FS.show_logs()
-    return code
 
 
 if __name__ == "__main__":

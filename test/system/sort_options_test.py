@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 
-from pif_system import FileSystem, check, main
+from pif_system import FileSystem, check, main_on
 
 FS = None
 C_LOCALE = dict(os.environ, LC_ALL="C")
@@ -193,7 +193,8 @@ def tables_are_sorted_by_their_columns():
 def run_all():
     global FS
     with FileSystem(4, ["--insecure-loopback"]) as FS:
-        code = main(
+        return main_on(
+            FS,
             [
                 any_options_together_do_what_gnu_sort_and_head_do,
                 the_first_of_records_are_found_in_memory_and_from_scratch_files,
@@ -205,9 +206,6 @@ def run_all():
             ],
             sys.argv[1:],
         )
-        if code:
-            FS.show_logs()
-    return code
 
 
 if __name__ == "__main__":

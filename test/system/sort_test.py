@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 
-from pif_system import FileSystem, check, main
+from pif_system import FileSystem, check, main_on
 
 FS = None
 C_LOCALE = dict(os.environ, LC_ALL="C")
@@ -345,7 +345,8 @@ def a_check_names_the_first_that_is_out_of_order():
 def run_all():
     global FS
     with FileSystem(4, ["--curve"]) as FS:
-        code = main(
+        return main_on(
+            FS,
             [
                 text_comes_out_as_gnu_sort_has_it,
                 values_in_text_come_out_as_gnu_sort_has_them,
@@ -365,9 +366,6 @@ def run_all():
             ],
             sys.argv[1:],
         )
-        if code:
-            FS.show_logs()
-    return code
 
 
 if __name__ == "__main__":

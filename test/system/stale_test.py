@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 
-from pif_system import FileSystem, check, main
+from pif_system import FileSystem, check, main_on
 
 FS = None
 WIDTH = 3
@@ -88,16 +88,14 @@ def run_all():
     global FS
     with FileSystem(WIDTH) as FS:
         lose_lfs1()
-        code = main(
+        return main_on(
+            FS,
             [
                 cat_gives_what_is_there,
                 get_writes_what_is_there,
                 nothing_else_takes_such_a_file_for_a_shorter_one,
             ]
         )
-        if code:
-            FS.show_logs()
-    return code
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from pif_system import FileSystem, check, main
+from pif_system import FileSystem, check, main_on
 
 FS = None
 LINES = b"one\ntwo\nthree\n"
@@ -158,10 +158,7 @@ def run_all():
         folders_are_checked_and_outlive_the_daemons,
     ]
     with FileSystem(4) as FS:
-        code = main(tests)
-        if code:
-            FS.show_logs()
-    return code
+        return main_on(FS, tests)
 
 
 if __name__ == "__main__":

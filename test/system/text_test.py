@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import FileSystem, await_condition, check, main_on
 
 FS = None
 SEED = random.randrange(1 << 32)
@@ -144,10 +144,7 @@ def run_all():
         a_reader_that_goes_away_ends_cat,
     ]
     with FileSystem(5) as FS:
-        code = main(tests)
-        if code:
-            FS.show_logs()
-    return code
+        return main_on(FS, tests)
 
 
 if __name__ == "__main__":

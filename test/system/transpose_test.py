@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from pif_system import BIN, FileSystem, await_condition, check, main
+from pif_system import BIN, FileSystem, await_condition, check, main_on
 
 FS = None
 
@@ -212,7 +212,8 @@ def a_killed_worker_leaves_no_output():
 def run_all():
     global FS
     with FileSystem(4, ["--curve"]) as FS:
-        code = main(
+        return main_on(
+            FS,
             [
                 a_bitmap_is_transposed_and_comes_back,
             an_image_that_is_not_as_its_header_says_is_refused,
@@ -224,9 +225,6 @@ def run_all():
                 a_killed_worker_leaves_no_output,
             ]
         )
-        if code:
-            FS.show_logs()
-    return code
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from pif_system import FileSystem, check, main as run_main  # noqa: E402
+from pif_system import FileSystem, check, main_on  # noqa: E402
 
 FS = None
 MANY = 700  # more than a batch
@@ -200,10 +200,7 @@ def run_all():
         nothing_is_left_behind,
     ]
     with FileSystem(4) as FS:
-        code = run_main(tests)
-        if code:
-            FS.show_logs()
-    return code
+        return main_on(FS, tests)
 
 
 if __name__ == "__main__":
