@@ -55,7 +55,7 @@ bool says_nothing(const AttributeChange& change) {
   return !change.mode && !change.owner && !change.group && !change.modified_ns;
 }
 
-// Of a file that the file system does not know. False: it does now.
+// False: the file system knows the file now, and the change is still to be made.
 Result<bool> change_unsent(Content& content, const AttributeChange& change) {
   const bool is_owners = change.owner || change.group;
   if (is_owners && ::geteuid() != 0) {  // the server decides

@@ -50,7 +50,7 @@ class Content {
   bool is_clean() const { return state_ == State::kCommitted && gathered_.is_empty(); }
   bool is_unlinked() const { return is_unlinked_; }
   bool is_unsent() const { return unsent_ != nullptr; }
-  // What was written is lost: why.
+  // Why what was written is lost; no error: it is not.
   const Status& failed() const { return failed_; }
   // What programs have written is of before `time` and still here.
   bool is_gathered_before(Time time) const { return gathered_.is_before(time); }

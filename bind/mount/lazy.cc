@@ -11,7 +11,7 @@
 namespace pif::mount {
 namespace {
 
-// Of a file that nobody is told of; a set-group-id folder gives its own group.
+// A set-group-id folder gives its own group.
 Entry entry_for(NodeId node, const NewFile& made, const Nodes::FolderLook& folder) {
   Entry entry;
   entry.name = made.name;
@@ -38,7 +38,7 @@ void settle(Mount& mount, NodeId node) {
   mount.nodes.forget(node, 1);
 }
 
-// What is to be sent as it is, and what nobody writes now, is in `batch`. False: it goes on waiting.
+// Adds the file to `batch` if it is to be sent as it is. False: it goes on waiting.
 bool prepare(Mount& mount, const Waiting::File& file, Time open_before, std::vector<Content*>& batch) {
   Content& content = *mount.nodes.content(file.node);
   if (mount.nodes.handles(file.node) == 1) content.close_unsent();

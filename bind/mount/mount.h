@@ -38,7 +38,7 @@ struct Mount {
   std::atomic<unsigned> next_client{0};  // of files that are created
   // ---- -o lazy ----
   Waiting waiting;
-  // Who renames or removes folders has it alone: files that wait keep the path that they were made with.
+  // Held alone to rename or remove folders: files that wait keep the path that they were made with.
   std::shared_mutex folders;
   Alarm alarm;  // of who sends what is gathered, and waits
 };
@@ -69,7 +69,7 @@ void answer(fuse_req_t request, Body body) {
 struct stat attributes_of(const Entry& entry);
 // What programs here see of the file: others may have its content open here.
 [[nodiscard]] Result<Entry> as_seen_here(fuse_req_t request, Entry entry);
-// Of a file that the file system does not know yet: nothing, if it knows it.
+// Nothing if the file system knows the file.
 [[nodiscard]] std::optional<Entry> unsent_entry(fuse_req_t request, NodeId node);
 // Of a node: by its path, and of one that is open though it has no name any more, as it was.
 [[nodiscard]] Result<Entry> entry_of(fuse_req_t request, NodeId node);

@@ -143,8 +143,7 @@ Status Loop::check_right(wire::Right right, const proto::Envelope& request, cons
 }
 
 bool Loop::holds_up(net::Delivery& delivery, const wire::Operation& operation, unsigned when) {
-  const bool is_early = context_.standing == Standing::kGathering || context_.standing == Standing::kAdmitting;
-  const unsigned now = (is_early ? kWhileGathering : 0u) |
+  const unsigned now = (is_early(context_.standing) ? kWhileGathering : 0u) |
                        (context_.standing == Standing::kBehind ? kWhileBehind : 0u) | (is_held() ? kWhileHeld : 0u);
   if ((now & ~when) == 0) return false;
   const net::PeerId peer = delivery.peer;
@@ -220,7 +219,7 @@ void Loop::end_waiting() {
   if (is_held()) return;
   end_gathering(context_);
   end_admitting(context_);
-  if (context_.standing == Standing::kGathering || context_.standing == Standing::kAdmitting) return;
+  if (is_early(context_.standing)) return;
   for (net::Delivery& delivery : context_.parking.take()) handle(delivery, context_.clock.now());
 }
 

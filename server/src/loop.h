@@ -31,10 +31,7 @@ class Loop {
   bool holds_up(net::Delivery& delivery, const wire::Operation& operation, unsigned when);
   bool is_held() const { return context_.held.by != 0; }
   // Whether the server may change anything by itself.
-  bool may_change() const {
-    const bool goes_along = context_.standing == Standing::kServing || context_.standing == Standing::kAdmitting;
-    return goes_along && !is_held();
-  }
+  bool may_change() const { return goes_along(context_.standing) && !is_held(); }
   void end_waiting();
   // The session that asks; an error, or nothing if no reply is due (the request is being answered, or was just
   // repeated).

@@ -1,6 +1,5 @@
 // pif-search PATTERN FILE...: the records that match, found by a worker on every LFS.
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <memory>
 

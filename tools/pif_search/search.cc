@@ -1,8 +1,6 @@
 #include "search.h"
 
 #include <algorithm>
-#include <iostream>
-#include <memory>
 #include <optional>
 #include <utility>
 

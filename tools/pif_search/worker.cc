@@ -23,23 +23,18 @@ class Looking {
     std::uint32_t number;
     tool::Input& input;
   };
-  Looking(tool::Worker& worker, Where where, const Query& query, std::vector<Lane> lanes, tool::RecordStream& stream)
-      : worker_(worker),
-        number_(where.number),
-        input_(where.input),
-        query_(query),
-        lanes_(std::move(lanes)),
-        stream_(stream) {}
+  Looking(tool::Worker& worker, Where where, const Query& query, std::vector<Lane>& lanes, tool::RecordStream& stream)
+      : worker_(worker), number_(where.number), input_(where.input), query_(query), lanes_(lanes), stream_(stream) {}
 
   Status run() {
-    while (true) {
+    while (!is_enough()) {
       std::size_t filled = 0;
       while (filled < lanes_.size()) {
         PIF_TRY_VALUE(const bool more, input_.next(lanes_[filled].batch));
         if (!more) break;
         ++filled;
       }
-      if (filled == 0 || is_enough()) break;
+      if (filled == 0) break;
       PIF_TRY(worker_.run_tasks(filled, [this](std::size_t i) -> Status {
         PIF_TRY_VALUE(lanes_[i].found, lanes_[i].scanner.scan(lanes_[i].batch));
         return {};
@@ -96,7 +91,7 @@ class Looking {
   const std::uint32_t number_;
   tool::Input& input_;
   const Query& query_;
-  std::vector<Lane> lanes_;
+  std::vector<Lane>& lanes_;
   tool::RecordStream& stream_;
   std::uint64_t count_ = 0;
 };
@@ -118,6 +113,7 @@ Status work(tool::Worker& worker) {
   tool::RecordStream stream(worker);
   std::optional<Matcher> matcher;
   std::optional<Format> format;
+  std::vector<Lane> lanes;  // of this matcher
   std::vector<std::uint64_t> counts(worker.input_count());
   for (std::uint32_t i = 0; i < counts.size(); ++i) {
     PIF_TRY_VALUE(tool::Input* const input, worker.input(i));
@@ -125,9 +121,9 @@ Status work(tool::Worker& worker) {
     if (format != input->format()) {
       PIF_TRY_VALUE(matcher, Matcher::compile(*query, input->format()));
       format = input->format();
+      PIF_TRY_VALUE(lanes, make_lanes(*matcher, worker.threads()));
     }
-    PIF_TRY_VALUE(auto lanes, make_lanes(*matcher, worker.threads()));
-    Looking looking(worker, {i, *input}, *query, std::move(lanes), stream);
+    Looking looking(worker, {i, *input}, *query, lanes, stream);
     PIF_TRY(looking.run());
     counts[i] = looking.count();
   }

@@ -384,8 +384,10 @@ void Appending::make_durable(Line& line, std::vector<ReplyToken> tokens) {
     if (*result && !component.is_removed() && !is_out_of_service) return publish_rows(line, t, applied, tokens);
     line.busy = false;
     if (component.is_removed()) return answer_all(tokens, fail(gone()));
-    if (!is_out_of_service) context_.components.set_failed(component, result->error());
-    if (!is_out_of_service) spdlog::error("{}", component.failure->text);
+    if (!is_out_of_service) {
+      context_.components.set_failed(component, result->error());
+      spdlog::error("{}", component.failure->text);
+    }
     answer_all(tokens, fail(*component.failure));
   };
   context_.world.executor.submit(std::move(work), std::move(done));

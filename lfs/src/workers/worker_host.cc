@@ -24,7 +24,7 @@ constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
 constexpr std::size_t kWorkersMax = 4096;                // of all jobs
 constexpr std::uint64_t kKeptBytesMax = 256u << 20;      // of descriptions and results of all jobs,
 constexpr std::uint64_t kKeptBytesOfUserMax = kKeptBytesMax / 2;
-constexpr std::size_t kReplyBytesMax = 96u << 10;  // of events in one JobWaitReply; without streams
+constexpr std::size_t kReplyBytesMax = 96u << 10;  // of events and streams in one JobWaitReply
 // Of a JobWait without events, where the transport tells of a controller's end: shorter than kSilenceMax. Elsewhere
 // only an answer that finds nobody does.
 constexpr Duration kHoldMax = std::chrono::seconds(5);

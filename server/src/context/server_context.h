@@ -62,6 +62,14 @@ enum class Standing : std::uint8_t {
   kServing,
   kBehind,  // one did: nobody is served, and nothing removed, until a person decides
 };
+// Whether LFSs may go along with this directory, and it changes.
+constexpr bool goes_along(Standing standing) {
+  return standing == Standing::kServing || standing == Standing::kAdmitting;
+}
+// Whether it will serve a moment from now: what is asked waits.
+constexpr bool is_early(Standing standing) {
+  return standing == Standing::kGathering || standing == Standing::kAdmitting;
+}
 
 // A commit-free time that somebody asked for.
 struct HeldCommits {

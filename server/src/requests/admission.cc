@@ -48,10 +48,6 @@ std::string older(const ServerContext& context, const Node& node) {
       rebuilt);
 }
 
-bool goes_along(const ServerContext& context) {
-  return context.standing == Standing::kServing || context.standing == Standing::kAdmitting;
-}
-
 // The root is who it should be, and as old as it was heard last, or older.
 bool is_current(const Node& node) {
   const proto::NodeInfo& info = node.presented.node();
@@ -93,7 +89,7 @@ Status come_back(ServerContext& context, Node& node) {
 
 // What it presents is confirmed thereby: it may end before it has kept what it is offered, and present the same again.
 Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
-  PIF_ASSERT(goes_along(context) && context.held.by == 0, context.standing);
+  PIF_ASSERT(goes_along(context.standing) && context.held.by == 0, context.standing);
   PIF_ASSERT(is_current(node), node.info.id());
   const Membership& membership = context.registry.views().of(node.info.id());
   if (membership.is_incomplete && membership.state == wire::kViewMember &&
@@ -114,7 +110,7 @@ Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
 // It has kept what it was offered, which is durable here before it serves: an older state of its root is stale from now
 // on.
 Status confirm(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
-  PIF_ASSERT(goes_along(context) && context.held.by == 0, context.standing);
+  PIF_ASSERT(goes_along(context.standing) && context.held.by == 0, context.standing);
   PIF_ASSERT(node.presented.node().incarnation() == node.offered, node.presented.node().incarnation(), node.offered);
   context.registry.note_alive(node, context.now);
   node.confirmed = node.offered;
@@ -128,7 +124,7 @@ Status confirm(ServerContext& context, Node& node, proto::HeartbeatReply& reply)
 
 Status go_on(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   const proto::NodeInfo& info = node.presented.node();
-  PIF_ASSERT(goes_along(context) && info.number() >= node.number, info.number(), node.number);
+  PIF_ASSERT(goes_along(context.standing) && info.number() >= node.number, info.number(), node.number);
   if (node.confirmed != info.incarnation() || node.number != info.number()) node.stored = false;
   node.confirmed = info.incarnation();
   node.number = info.number();
@@ -278,7 +274,7 @@ void end_gathering(ServerContext& context) {
 }
 
 void begin_admitting(ServerContext& context) {
-  PIF_ASSERT(!goes_along(context), context.standing);
+  PIF_ASSERT(!goes_along(context.standing), context.standing);
   context.standing = Standing::kAdmitting;
   context.admitting_since = context.now;
 }
