@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <numeric>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <hs/hs.h>
@@ -16,6 +18,8 @@ namespace {
 
 constexpr std::int64_t kRe2BytesMax = 256 << 20;  // of one program and its automata
 constexpr int kAtomBytesMin = 2;                  // shorter strings are in nearly every record
+constexpr unsigned kAtomsApart = 64;              // of which it is known which of them a record has
+constexpr std::size_t kSetsMax = 1u << 16;        // of strings: whether a record with them may match is kept
 
 struct FreeDatabase {
   void operator()(hs_database_t* database) const { hs_free_database(database); }
@@ -123,7 +127,8 @@ struct Matcher::Impl {
   std::vector<std::string> patterns;
   bool has_empty = false;                  // of fixed strings: one that is in every record
   std::unique_ptr<RE2> any;                // whether a record matches; group 1 is the match. Null for fixed strings
-  std::vector<std::unique_ptr<RE2>> each;  // with tags: of each pattern
+  re2::FilteredRE2 filter{kAtomBytesMin};  // each pattern, and which strings a match of it must have
+  bool is_exact = false;                   // not too many for bits
   Database database;                       // null: it is of no use
 
   Status compile();
@@ -154,27 +159,26 @@ Status Matcher::Impl::compile_fixed() {
 
 Status Matcher::Impl::compile_patterns() {
   const RE2::Options options = re2_options(query.ignore_case);
-  re2::FilteredRE2 filtered(kAtomBytesMin);
   std::string all;
   for (const std::string& pattern : patterns) {
     const std::string text = query.ignore_case ? with_exact_high_bytes(pattern) : pattern;
-    PIF_TRY_VALUE(auto alone, compile_re2("(" + text + ")", options, pattern));
+    PIF_TRY(compile_re2("(" + text + ")", options, pattern));  // alone, for what it says of an error
     int id = 0;
-    filtered.Add(text, options, &id);
+    filter.Add(text, options, &id);
     if (&pattern != &patterns.front()) all += '|';
     all += fmt::format("(?:{})", text);
-    if (query.tag) each.push_back(std::move(alone));
   }
   const std::string_view before = query.whole ? "^" : query.words ? "(?:^|\\W)" : "";
   const std::string_view behind = query.whole ? "$" : query.words ? "(?:\\W|$)" : "";
   PIF_TRY_VALUE(any, compile_re2(fmt::format("{}({}){}", before, all, behind), options, query.patterns));
   std::vector<std::string> atoms;
-  filtered.Compile(&atoms);
+  filter.Compile(&atoms);
   std::vector<int> without_atoms;
-  if (!atoms.empty()) filtered.AllPotentials({}, &without_atoms);
+  if (!atoms.empty()) filter.AllPotentials({}, &without_atoms);
   if (atoms.empty() || !without_atoms.empty()) return {};
   std::vector<Literal> literals;
-  for (const std::string& atom : atoms) literals.push_back({atom, 0});
+  is_exact = atoms.size() <= kAtomsApart;
+  for (unsigned i = 0; i < atoms.size(); ++i) literals.push_back({atoms[i], is_exact ? i : 0});
   PIF_TRY_VALUE(database, compile_literals(literals, true));  // atoms are in small letters
   return {};
 }
@@ -197,8 +201,9 @@ Result<Matcher> Matcher::compile(const Query& query, const Format& format) {
 
 struct Scanner::Scratch {
   std::unique_ptr<hs_scratch_t, FreeScratch> hs;
-  std::vector<std::uint64_t> ends;  // of records of the batch, in its bytes
-  std::vector<bool> found;          // by record
+  std::vector<std::uint64_t> ends;   // of records of the batch, in its bytes
+  std::vector<std::uint64_t> found;  // by record: which strings it has, a bit each; 1 if that does not count
+  std::unordered_map<std::uint64_t, bool> potentials;  // whether a record with such strings may match
 };
 
 namespace {
@@ -208,7 +213,7 @@ struct Finder {
   const Matcher::Impl& matcher;
   std::string_view data;
   const std::vector<std::uint64_t>& ends;
-  std::vector<bool>& found;
+  std::vector<std::uint64_t>& found;
   std::size_t at = 0;  // the record of the last match
 
   std::uint64_t begin_of(std::size_t record) const { return record == 0 ? 0 : ends[record - 1]; }
@@ -217,14 +222,15 @@ struct Finder {
     if (to == 0 || to > data.size()) return;
     const bool is_here = begin_of(at) < to && to <= ends[at];
     if (!is_here) at = static_cast<std::size_t>(std::lower_bound(ends.begin(), ends.end(), to) - ends.begin());
-    if (found[at]) return;
     if (!matcher.query.fixed) {
-      found[at] = true;
+      found[at] |= std::uint64_t{1} << id;
       return;
     }
+    if (found[at] != 0) return;
     const std::uint64_t begin = begin_of(at), from = to - matcher.patterns[id].size();
     const std::string_view text = text_of(data.substr(begin, ends[at] - begin), matcher.format);
-    found[at] = from >= begin && to - begin <= text.size() && matcher.counts(text, from - begin, to - begin);
+    const bool is_match = from >= begin && to - begin <= text.size() && matcher.counts(text, from - begin, to - begin);
+    found[at] = is_match ? 1 : 0;
   }
 };
 
@@ -284,13 +290,27 @@ Result<Scanner> Scanner::open(const Matcher& matcher) {
   return Scanner(*matcher.impl_, std::move(scratch));
 }
 
+// A few sets of strings are those of nearly all records.
+bool Scanner::may_match(std::uint64_t strings) {
+  if (!matcher_->is_exact) return true;
+  if (scratch_->potentials.size() > kSetsMax) scratch_->potentials.clear();
+  const auto [known, is_new] = scratch_->potentials.try_emplace(strings, false);
+  if (!is_new) return known->second;
+  std::vector<int> atoms, potentials;
+  for (std::uint64_t left = strings; left != 0; left &= left - 1) atoms.push_back(std::countr_zero(left));
+  matcher_->filter.AllPotentials(atoms, &potentials);
+  known->second = !potentials.empty();
+  return known->second;
+}
+
 Result<std::vector<std::uint64_t>> Scanner::scan(const tool::RowBatch& batch) {
   const Query& query = matcher_->query;
-  std::vector<bool>& found = scratch_->found;
+  std::vector<std::uint64_t>& found = scratch_->found;
   const std::string_view data = view_of(batch.data);
   const bool is_in_all = query.fixed && matcher_->has_empty && !query.whole && !query.words;
   find_ends(batch, scratch_->ends);
-  found.assign(batch.count, is_in_all || (!query.fixed && !matcher_->database));
+  const bool are_candidates = is_in_all || (!query.fixed && !matcher_->database);
+  found.assign(batch.count, are_candidates ? 1 : 0);
   if (matcher_->database && !is_in_all && !data.empty()) {
     Finder finder{*matcher_, data, scratch_->ends, found};
     if (data.size() > UINT32_MAX) return fail(Code::kTooLarge, "a batch of more than 4 GiB");
@@ -301,7 +321,7 @@ Result<std::vector<std::uint64_t>> Scanner::scan(const tool::RowBatch& batch) {
   std::vector<std::uint64_t> records;
   std::uint64_t begin = 0;
   for (std::uint64_t i = 0; i < batch.count; begin = scratch_->ends[i], ++i) {
-    bool matches = found[i];
+    bool matches = found[i] != 0 && may_match(found[i]);
     const auto text = [&] { return text_of(data.substr(begin, scratch_->ends[i] - begin), matcher_->format); };
     if (matches && matcher_->any) matches = RE2::PartialMatch(text(), *matcher_->any);
     if (!matches && matcher_->has_empty) matches = matcher_->counts(text(), 0, 0) || text().empty();
@@ -328,16 +348,17 @@ Result<std::vector<Match>> Scanner::matches_in(std::string_view record) {
       at = end + 1;
       continue;
     }
-    std::uint32_t pattern = 0;
-    const auto is_it = [&](const auto& one) {
-      return one->Match(text.substr(begin, end - begin), 0, end - begin, RE2::ANCHOR_BOTH, nullptr, 0);
-    };
-    const auto of = std::find_if(matcher_->each.begin(), matcher_->each.end(), is_it);
-    if (of != matcher_->each.end()) pattern = static_cast<std::uint32_t>(of - matcher_->each.begin());
-    found.push_back({begin, end, pattern});
+    found.push_back({begin, end, matcher_->query.tag ? pattern_of(text.substr(begin, end - begin)) : 0});
     at = end;
   }
   return found;
+}
+
+std::uint32_t Scanner::pattern_of(std::string_view match) const {
+  for (int i = 0; i < matcher_->filter.NumRegexps(); ++i)
+    if (matcher_->filter.GetRE2(i).Match(match, 0, match.size(), RE2::ANCHOR_BOTH, nullptr, 0))
+      return static_cast<std::uint32_t>(i);
+  return 0;
 }
 
 }  // namespace pif::search

@@ -1,7 +1,7 @@
 // Which records of a batch match, and where. Fixed strings are found by Vectorscan alone, over the whole batch. Of
-// patterns RE2 says which strings a match must have; Vectorscan finds the records that have one, and RE2 decides on
-// each of these alone, as bytes. So no match crosses records. A pattern without such strings is looked for in every
-// record.
+// patterns RE2 says which strings a match must have, as a formula of "and" and "or"; Vectorscan finds the strings, and
+// RE2 decides on each record for which the formula is true, alone, as bytes. So no match crosses records. A pattern
+// without such strings is looked for in every record.
 //
 // Vectorscan gets strings only: its release 5.4.9 misses matches of patterns on x86.
 #pragma once
@@ -80,6 +80,9 @@ class Scanner {
  private:
   struct Scratch;
   Scanner(const Matcher::Impl& matcher, std::unique_ptr<Scratch> scratch);
+  // Whether a record with these strings, and no others, can match.
+  bool may_match(std::uint64_t strings);
+  std::uint32_t pattern_of(std::string_view match) const;
   const Matcher::Impl* matcher_;
   std::unique_ptr<Scratch> scratch_;
 };

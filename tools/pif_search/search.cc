@@ -71,6 +71,7 @@ class Search {
     tool::Job job{.value = tool::pack_head(options_.query)};
     job.stream.take = [&](tool::StreamKey key, std::string_view bytes) { return take(begin, key, bytes); };
     job.stream.is_full = [this] { return is_full(); };
+    job.stream.pause = [this] { return output_.push(); };
     PIF_TRY_VALUE(const auto results, controller_.run(job));
     PIF_TRY(end_file());
     PIF_TRY(add_counts(results));

@@ -263,7 +263,7 @@ Status JobRun::take_streams() {
     is_full_ = taker_.is_full && taker_.is_full();
     if (is_full_) return {};
     PIF_TRY_VALUE(const auto next, merge_.next());
-    if (!next) return {};
+    if (!next) return taker_.pause ? taker_.pause() : Status();
     PIF_TRY_VALUE(const bool goes_on, taker_.take(next->key, next->bytes));
     had_enough_ = !goes_on;
   }

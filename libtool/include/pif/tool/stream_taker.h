@@ -24,7 +24,10 @@ struct StreamTaker {
   // no results of workers. An error ends it, too.
   std::function<Result<bool>(StreamKey key, std::string_view bytes)> take;
   // Whether nothing may be taken now: asked every millisecond while it is. Empty: never.
-  std::function<bool()> is_full;
+  std::function<bool()> is_full = {};
+  // All that has come is taken, and more may come: a moment to show it, not to wait. An error ends the job. Empty:
+  // none.
+  std::function<Status()> pause = {};
 
   // Whether anybody takes anything.
   explicit operator bool() const { return static_cast<bool>(take); }
