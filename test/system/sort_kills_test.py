@@ -14,6 +14,7 @@ import time
 from pif_system import FileSystem, await_condition, check, main_on
 
 FS = None
+LEASE = 75  # a worker of a controller that died between two questions over tcp lives for 60 s (kJobLease)
 RECORDS = 300_000
 MERGES = (
     ["split"],
@@ -63,35 +64,51 @@ def kill(victim, rnd, controller):
     return True
 
 
+def makers(rnd):
+    """Of each file: how it is put, its sorts, and what each gives."""
+    records = [rnd.randbytes(10) + b"%090d" % i for i in range(RECORDS)]
+    FS.ok("put", "-q", "--record-length", "100", "-", "/records", data=b"".join(records))
+    by_key = b"".join(sorted(records))
+    made = [(["-k", "0:10", "--merge", *merge, "/records"], by_key) for merge in MERGES]
+    lines = [b"%x" % rnd.getrandbits(rnd.choice([8, 200])) + b"\n" for _ in range(RECORDS)]
+    FS.ok("put", "-q", "--lines", "-", "/lines", data=b"".join(lines))
+    in_order = b"".join(sorted(lines))
+    made += [(["--merge", *merge, "/lines"], in_order) for merge in MERGES]
+    made += [(["-u", "/lines"], b"".join(sorted(set(lines))))]
+    made += [(["--top", "100000", "/lines"], b"".join(sorted(lines)[:100_000]))]
+    FS.ok("sort", "-q", "/lines", "/in-order")
+    made += [(["-m", "/in-order", "/in-order"], b"".join(sorted(lines * 2)))]
+    return made, {"/records": b"".join(records), "/lines": b"".join(lines), "/in-order": in_order}
+
+
 def sorts_survive_kills():
     rnd = random.Random(int(os.environ.get("PIF_SORT_KILLS_SEED", "9")))
-    records = [rnd.randbytes(10) + b"%090d" % i for i in range(RECORDS)]
-    data, expected = b"".join(records), b"".join(sorted(records))
-    FS.ok("put", "-q", "--record-length", "100", "-", "/in", data=data)
+    made, inputs = makers(rnd)
     begin = time.monotonic()
-    FS.ok("sort", "-k", "0:10", "/in", "/out")
+    FS.ok("sort", "-k", "0:10", "/records", "/out")
     usual = time.monotonic() - begin
     killed = whole = 0
     for i in range(int(os.environ.get("PIF_SORT_KILLS", "9"))):
-        victim, merge = ("worker", "lfs", "controller")[i % 3], rnd.choice(MERGES)
+        victim, (words, expected) = ("worker", "lfs", "controller")[i % 3], rnd.choice(made)
         FS.run("rm", "/out")
-        controller = FS.start("sort", "-q", "-k", "0:10", "--merge", *merge, "/in", "/out")
+        controller = FS.start("sort", "-q", *words, "/out")
         with contextlib.suppress(subprocess.TimeoutExpired):  # mostly it is not over at that moment
-            controller.wait(rnd.uniform(0, usual * (1 if merge == ["split"] else 2)))
+            controller.wait(rnd.uniform(0, usual * 2))
         killed += kill(victim, rnd, controller)
         code = controller.wait(timeout=60)
         if victim == "lfs":
             FS.ok("up", FS.folder)
-        await_condition(lambda: not workers(), "no worker is left", 20)
+        await_condition(lambda: not workers(), "no worker is left", LEASE)
         await_condition(
             lambda: FS.run("ls", "/").returncode == 0 and FS.run("status").returncode == 0, "all are up", 30
         )
         there = FS.run("stat", "/out").returncode == 0
-        check(there or code != 0, f"{victim}, {merge}: the sort said that it is done")
+        check(there or code != 0, f"{victim}, {words}: the sort said that it is done")
         if there:
             whole += 1
-            check(FS.content("/out") == expected, f"{victim}, {merge}: the output is whole")
-    check(FS.content("/in") == data, "the input is as it was")
+            check(FS.content("/out") == expected, f"{victim}, {words}: the output is whole")
+    for name, content in inputs.items():
+        check(FS.content(name) == content, f"{name} is as it was")
     print(f"# {killed} kills, {whole} outputs, all whole")
     FS.run("rm", "/out")
     if "PIF_SORT_KILLS" in os.environ:  # what was killed is asked about after a minute

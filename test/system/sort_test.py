@@ -1,4 +1,6 @@
-"""pif-sort as people run it: against GNU sort on text, against Python on records."""
+"""pif-sort as people run it: against GNU sort on text, against Python on records.
+
+PIF_SORT_CASES=N: so many of each kind; PIF_SORT_LFSS=N: on so many LFSs."""
 
 import concurrent.futures
 import itertools
@@ -11,6 +13,8 @@ import sys
 from pif_system import FileSystem, check, main_on
 
 FS = None
+LFSS = int(os.environ.get("PIF_SORT_LFSS", "4"))
+RECORD_MAX = 16 << 20
 C_LOCALE = dict(os.environ, LC_ALL="C")
 
 
@@ -35,13 +39,16 @@ def any_text(rnd):
     numbers = ["0", "-0", "1", "-1", "10", "-10.5", "-10.49", ".5", "-.5", "007", "1e3", "-", "--5", "1.50", ""]
     forms = [
         lambda: "".join(rnd.choice("ab \tc,0") for _ in range(rnd.randrange(12))),
+        lambda: "".join(rnd.choice("a0 \r\0\xff") for _ in range(rnd.randrange(8))),
         lambda: f"{rnd.choice('xyz')},{rnd.uniform(-50, 50)},{rnd.randrange(100)}",
         lambda: " " * rnd.randrange(3) + rnd.choice(numbers) + " " + rnd.choice("ab") * rnd.randrange(20),
         lambda: "".join(rnd.choice("ab") for _ in range(rnd.randrange(30))),
     ]
     form = rnd.choice(forms)
-    text = "\n".join(form() for _ in range(lines))
-    return (text + ("\n" if lines and rnd.random() < 0.8 else "")).encode()
+    text = [form() for _ in range(lines)]
+    if text and rnd.random() < 0.02:
+        text[rnd.randrange(lines)] = rnd.choice("ab") * rnd.choice([RECORD_MAX - 1, RECORD_MAX // 3])
+    return ("\n".join(text) + ("\n" if lines and rnd.random() < 0.8 else "")).encode("latin-1")
 
 
 def any_options(rnd):
@@ -129,12 +136,17 @@ def any_merge(rnd):
     return merge + batch if merge else []
 
 
+def any_resources(rnd):
+    threads = rnd.choice([[], ["--threads", str(rnd.choice([1, 2, 3, 7]) * FS.count)]])
+    return threads + rnd.choice([[], [], ["--memory", "32M" if FS.count <= 4 else "72M"]])
+
+
 def text_comes_out_as_gnu_sort_has_it():
     rnd = random.Random(4)
     for _ in range(int(os.environ.get("PIF_SORT_CASES", "20"))):
         text, options = any_text(rnd), any_options(rnd)
-        FS.ok("put", "-q", "--lines", "--width", str(rnd.randrange(1, 5)), "-", "/in", data=text)
-        merge = any_merge(rnd)
+        FS.ok("put", "-q", "--lines", "--width", str(rnd.randint(1, FS.count)), "-", "/in", data=text)
+        merge = any_merge(rnd) + any_resources(rnd) + ["--width", str(rnd.randint(1, FS.count))]
         route = rnd.choice([[], ["--route", "tcp"]])  # workers share memory, or talk over the network
         done = sort(*merge, *route, *options, "/in", "/out")
         check(done.returncode == 0, f"{merge} {route} {options}: {done}")
@@ -344,7 +356,7 @@ def a_check_names_the_first_that_is_out_of_order():
 
 def run_all():
     global FS
-    with FileSystem(4, ["--curve"]) as FS:
+    with FileSystem(LFSS, ["--curve"]) as FS:
         return main_on(
             FS,
             [
