@@ -1,4 +1,4 @@
-// What pif-search prints of one file, in order, and stdout, which may be slow.
+// What pif-search prints of one file, in order.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,9 @@
 
 #include "pif/base/result.h"
 #include "pif/client/client.h"
+#include "pif/tool/slow_output.h"
 
 namespace pif::search {
-
-// Writes what it is given without waiting: what a pipe does not take now waits here.
-class SlowOutput {
- public:
-  // Of what waits; over that it is full.
-  static constexpr std::size_t kBytesMax = 4u << 20;
-
-  void add(std::string_view text) { waiting_ += text; }
-  // Writes as much as goes now. kCancelled: nobody reads any more; kIo and kNoSpace: as write(2).
-  [[nodiscard]] Status push();
-  // All of it, however long that takes.
-  [[nodiscard]] Status finish();
-  bool is_full() const { return waiting_.size() - at_ >= kBytesMax; }
-
- private:
-  [[nodiscard]] Status write_once(int wait_ms, bool& is_written);
-  std::string waiting_;
-  std::size_t at_ = 0;
-};
 
 struct PrintOptions {
   std::string name;      // in front of each record; empty: none
@@ -42,7 +24,7 @@ struct PrintOptions {
 class Printer {
  public:
   // Both outlive it.
-  Printer(SlowOutput& output, File& file, PrintOptions options, const FileLength& file_length)
+  Printer(tool::SlowOutput& output, File& file, PrintOptions options, const FileLength& file_length)
       : output_(output), file_(file), options_(std::move(options)), file_length_(file_length) {}
 
   // In ascending order. Errors: as reading the file.
@@ -55,7 +37,7 @@ class Printer {
   [[nodiscard]] Status print_neighbours(RecordNumber begin, RecordNumber end);
   void add(RecordNumber number, std::string_view record, char mark);
 
-  SlowOutput& output_;
+  tool::SlowOutput& output_;
   File& file_;
   const PrintOptions options_;
   const FileLength file_length_;

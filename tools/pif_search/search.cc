@@ -151,7 +151,7 @@ class Search {
   const SearchOptions& options_;
   std::vector<std::string> paths_;
   bool has_folder_ = false, has_names_ = false;
-  SlowOutput output_;
+  tool::SlowOutput output_;
   Status failed_;
   std::optional<Printer> printer_;       // of the file that is being printed
   std::optional<tool::StreamKey> last_;  // that was taken

@@ -1,0 +1,152 @@
+#include "pif/tool/partition.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "pif/tool/channel.h"
+
+namespace pif::tool {
+namespace {
+
+constexpr std::size_t kBodyBytes = 256u << 10;    // of a message: many records
+constexpr std::uint64_t kQueuedBytes = 8u << 20;  // that wait for others to take them, before more are read
+
+// In front of each record, on its way and in scratch.
+struct RecordHead {
+  std::uint64_t number = 0;
+  std::uint32_t length = 0;
+  static auto members(auto& self) { return std::tie(self.number, self.length); }
+};
+const std::size_t kHeadBytes = pack_head(RecordHead()).size();
+
+struct Part {
+  bool is_last = false;  // of its sender's
+  static auto members(auto& self) { return std::tie(self.is_last); }
+};
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+// What came from one worker: by rising number.
+struct Source {
+  Scratch scratch;
+  std::span<const std::byte> rest;
+  std::optional<RecordHead> head;  // of the record at the front; nothing at the end
+
+  // To the next one. False: it is none.
+  bool go_on() {
+    head.reset();
+    if (rest.empty()) return true;
+    if (rest.size() < kHeadBytes) return false;
+    const auto text = rest.first(kHeadBytes);
+    head = unpack_head<RecordHead>({reinterpret_cast<const char*>(text.data()), text.size()});
+    rest = rest.subspan(kHeadBytes);
+    return head && head->length <= rest.size();
+  }
+};
+
+}  // namespace
+
+struct Partition::Impl {
+  std::vector<Source> sources;  // by rank
+  std::uint64_t bytes = 0;
+
+  Status gather(Worker& worker, Team& team, Input& input, const Owner& owner);
+  Status open();
+  std::optional<std::uint32_t> first() const;
+};
+
+// ---- sending and taking ---------------------------------------------------------------------------------------------
+
+Status Partition::Impl::gather(Worker& worker, Team& team, Input& input, const Owner& owner) {
+  Talk talk(team);
+  std::uint32_t ended = 0;
+  Channel<Part> channel(talk, 1, {}, [&](const Channel<Part>::Item& item) -> Status {
+    ended += item.head.is_last ? 1 : 0;
+    return sources[item.from].scratch.append(item.body.span());
+  });
+  std::vector<std::string> bodies(worker.width());
+  const auto send = [&](std::uint32_t rank, bool is_last) {
+    net::Buffer body = net::Buffer::copy_of(bytes_of(bodies[rank]));
+    bodies[rank].clear();
+    return channel.send(rank, {is_last}, std::move(body));
+  };
+  RowBatch batch;
+  while (input.is_here()) {
+    PIF_TRY_VALUE(const bool more, input.next(batch));
+    if (!more) break;
+    Row row = batch.first;
+    batch.for_each([&](std::span<const std::byte> record) {
+      std::string& body = bodies[owner(record)];
+      body += pack_head(
+          RecordHead{input.layout().record_at({input.index(), row++}), static_cast<std::uint32_t>(record.size())});
+      body.append(reinterpret_cast<const char*>(record.data()), record.size());
+    });
+    for (std::uint32_t rank = 0; rank < bodies.size(); ++rank)
+      if (bodies[rank].size() >= kBodyBytes) PIF_TRY(send(rank, false));
+    PIF_TRY(talk.until([&] { return channel.queued_bytes() < kQueuedBytes; }));
+    worker.progress(input.bytes_read(), input.bytes());
+  }
+  for (std::uint32_t rank = 0; rank < bodies.size(); ++rank) PIF_TRY(send(rank, true));
+  PIF_TRY(talk.until([&] { return ended == worker.width(); }));
+  return talk.end();
+}
+
+Status Partition::Impl::open() {
+  for (std::uint32_t rank = 0; rank < sources.size(); ++rank) {
+    Source& source = sources[rank];
+    PIF_TRY(source.scratch.map());
+    source.rest = source.scratch.bytes();
+    if (!source.go_on()) return sent_nonsense(rank, "records that are cut off");
+  }
+  return {};
+}
+
+Result<Partition> Partition::make(Worker& worker, Team& team, Input& input, const Owner& owner) {
+  auto impl = std::make_unique<Impl>();
+  impl->sources.resize(worker.width());
+  for (Source& source : impl->sources) {
+    PIF_TRY_VALUE(source.scratch, worker.scratch());
+  }
+  PIF_TRY(impl->gather(worker, team, input, owner));
+  for (const Source& source : impl->sources) impl->bytes += source.scratch.size();
+  PIF_TRY(impl->open());
+  return Partition(std::move(impl));
+}
+
+// ---- giving ---------------------------------------------------------------------------------------------------------
+
+std::optional<std::uint32_t> Partition::Impl::first() const {
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t rank = 0; rank < sources.size(); ++rank) {
+    const auto& head = sources[rank].head;
+    if (head && (!found || head->number < sources[*found].head->number)) found = rank;
+  }
+  return found;
+}
+
+Result<bool> Partition::next(RowBatch& batch) {
+  batch = {};
+  while (batch.data.size() < kBatchBytes) {
+    const auto rank = impl_->first();
+    if (!rank) break;
+    Source& source = impl_->sources[*rank];
+    const auto record = source.rest.first(source.head->length);
+    batch.data.insert(batch.data.end(), record.begin(), record.end());
+    batch.lengths.push_back(source.head->length);
+    ++batch.count;
+    source.rest = source.rest.subspan(record.size());
+    if (!source.go_on()) return sent_nonsense(*rank, "records that are cut off");
+  }
+  return batch.count > 0;
+}
+
+std::uint64_t Partition::bytes() const { return impl_->bytes; }
+
+Partition::Partition(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Partition::Partition(Partition&&) noexcept = default;
+Partition& Partition::operator=(Partition&&) noexcept = default;
+Partition::~Partition() = default;
+
+}  // namespace pif::tool

@@ -1,0 +1,52 @@
+#include "pif/tool/fields.h"
+
+#include <algorithm>
+
+#include "pif/tool/csv.h"
+
+namespace pif::tool {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+std::string_view behind_blanks(std::string_view record, std::size_t index, bool& is_there) {
+  for (;; --index) {
+    const std::size_t begin = std::min(record.find_first_not_of(kBlanks), record.size());
+    const std::size_t end = std::min(record.find_first_of(kBlanks, begin), record.size());
+    if (index == 0 || begin == end) {
+      is_there = begin != end;
+      return record.substr(begin, end - begin);
+    }
+    record.remove_prefix(end);
+  }
+}
+
+std::string_view between(std::string_view record, std::size_t index, char separator, bool& is_there) {
+  for (; index > 0; --index) {
+    const std::size_t at = record.find(separator);
+    is_there = at != std::string_view::npos;
+    if (!is_there) return {};
+    record.remove_prefix(at + 1);
+  }
+  is_there = true;
+  return record.substr(0, record.find(separator));
+}
+
+}  // namespace
+
+std::string_view field_of(std::string_view record, std::size_t index, const FieldSyntax& syntax, std::string& buffer,
+                          bool* is_there) {
+  bool ignored = false;
+  bool& found = is_there != nullptr ? *is_there : ignored;
+  record = without_line_break(record);
+  switch (syntax.kind) {
+    case FieldSyntax::Kind::kBlanks: return behind_blanks(record, index, found);
+    case FieldSyntax::Kind::kCharacter: return between(record, index, syntax.separator, found);
+    case FieldSyntax::Kind::kCsv: break;
+  }
+  const std::string_view field = csv_field(record, index, syntax.separator);
+  found = field.data() != nullptr;  // one that is there begins somewhere in the record
+  return csv_text(field, buffer);
+}
+
+}  // namespace pif::tool
