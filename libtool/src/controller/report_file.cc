@@ -9,6 +9,7 @@
 
 #include "pif/base/print.h"
 #include "pif/base/write_all.h"
+#include "pif/tool/tool_main.h"
 
 namespace pif::tool {
 namespace {

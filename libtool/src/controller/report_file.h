@@ -8,9 +8,6 @@
 
 namespace pif::tool {
 
-// Writes all of it to standard output, at once. kIo and others if it does not take it.
-[[nodiscard]] Status print(const std::string& text);
-
 // The file of --report. It is opened before a job begins, when nothing is lost yet if that fails; an older report in it
 // stays until there is a new one, and a file that was not there goes again if there is none.
 class ReportFile {

@@ -7,17 +7,17 @@
 namespace pif::tool {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n";
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 std::string_view behind_blanks(std::string_view record, std::size_t index, bool& is_there) {
+  const char* at = record.data();
+  const char* const end = at + record.size();
   for (;; --index) {
-    const std::size_t begin = std::min(record.find_first_not_of(kBlanks), record.size());
-    const std::size_t end = std::min(record.find_first_of(kBlanks, begin), record.size());
-    if (index == 0 || begin == end) {
-      is_there = begin != end;
-      return record.substr(begin, end - begin);
-    }
-    record.remove_prefix(end);
+    while (at != end && is_blank(*at)) ++at;
+    const char* const begin = at;
+    while (at != end && !is_blank(*at)) ++at;
+    is_there = at != begin;
+    if (index == 0 || !is_there) return {begin, static_cast<std::size_t>(at - begin)};
   }
 }
 

@@ -36,7 +36,7 @@ const std::vector<Group>& groups() {
 }
 
 // The tools of a release, and other programs; what is not of it is shown with its path.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kTools = {
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kTools = {
     {{"bench", "Measure the file system, each figure beside its comparison"},
      {"calibrate", "Measure what predictions of run times need"},
      {"copy", "Copy a file, into the same or another layout"},
@@ -45,6 +45,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kTools =
      {"mount", "Make the file system a folder, for every program"},
      {"search", "Find records that match patterns"},
      {"sort", "Sort the records of a file"},
+     {"summarize", "Say what the fields of a file's records are"},
      {"transpose", "Transpose a matrix whose rows are records"},
      {"umount", "End a mount, when all is sent"}}};
 

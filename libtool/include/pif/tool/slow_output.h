@@ -16,6 +16,7 @@ class SlowOutput {
   // Of what waits; over that it is full.
   static constexpr std::size_t kBytesMax = 4u << 20;
 
+  // It waits until push() or finish().
   void add(std::string_view text) { waiting_ += text; }
   // Writes as much as goes now. kCancelled: nobody reads any more; kIo and kNoSpace: as write(2).
   [[nodiscard]] Status push();

@@ -58,6 +58,9 @@ int main(int argc, char** argv, const Tool& tool);
 // What most tools' control ends with: runs the job and commits the outputs. kDone, or their errors.
 [[nodiscard]] Result<ExitCode> run_and_commit(Controller& controller, const Job& job = {});
 
+// Writes all of it to standard output, at once. kIo and others if it does not take it.
+[[nodiscard]] Status print(const std::string& text);
+
 // "pif:/a/b" and "/a/b" are the same: base/typed_path.h, parse_path().
 [[nodiscard]] Result<std::string> pif_path(const std::string& path);
 
