@@ -24,6 +24,7 @@ void reply_attributes(fuse_req_t request, const Entry& entry, bool is_gone) {
 }
 
 bool is_unlinked(fuse_req_t request, NodeId node) {
+  if (mount_of(request).nodes.removed_folder(node)) return true;
   if (!mount_of(request).nodes.content(node)) return false;
   const auto client = client_for(request, node);
   const auto content = client ? mount_of(request).nodes.content(node) : nullptr;

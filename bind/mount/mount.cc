@@ -85,6 +85,7 @@ Result<Entry> entry_of(fuse_req_t request, NodeId node) {
       is_other || (!found && (found.error().code == Code::kNotFound || found.error().code == Code::kStaleFile));
   if (is_gone) {
     if (content) return content->entry();
+    if (const auto removed = mount.nodes.removed_folder(node)) return *removed;
     return fail(Code::kStaleFile, "it was renamed or removed by others");
   }
   return found && content ? content->shown(std::move(*found)) : found;

@@ -155,7 +155,23 @@ Entry Nodes::here(NodeId folder, Entry entry) const {
 void Nodes::see_folder(NodeId node, const Entry& entry) {
   if (entry.kind != EntryKind::kFolder) return;
   const std::lock_guard lock(mutex_);
-  if (node == kRootNode || nodes_.contains(node)) folders_[node] = {entry.mode, entry.group};
+  if (node == kRootNode || nodes_.contains(node))
+    folders_[node] = {entry.mode, entry.owner, entry.group, entry.modified_ns};
+}
+
+std::optional<Entry> Nodes::removed_folder(NodeId node) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = nodes_.find(node);
+  const auto look = folders_.find(node);
+  if (known == nodes_.end() || known->second.folder != 0 || look == folders_.end()) return {};
+  Entry entry;
+  entry.kind = EntryKind::kFolder;
+  entry.inode = node;
+  entry.mode = look->second.mode;
+  entry.owner = look->second.owner;
+  entry.group = look->second.group;
+  entry.modified_ns = entry.changed_ns = look->second.modified_ns;
+  return entry;
 }
 
 std::optional<Nodes::FolderLook> Nodes::folder(NodeId node) const {

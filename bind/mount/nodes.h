@@ -54,10 +54,13 @@ class Nodes {
   // The kernel is told of a folder's attributes.
   void see_folder(NodeId node, const Entry& entry);
   struct FolderLook {
-    std::uint32_t mode = 0, group = 0;
+    std::uint32_t mode = 0, owner = 0, group = 0;
+    std::int64_t modified_ns = 0;
   };
   // As the kernel knows it; nothing: it is no folder.
   std::optional<FolderLook> folder(NodeId node) const;
+  // What it was, if it is a folder that was removed here: somebody may have it open, or stand in it.
+  std::optional<Entry> removed_folder(NodeId node) const;
 
   // Which client its calls go through, as long as the kernel knows it.
   unsigned client_of(NodeId node) const;

@@ -1,4 +1,6 @@
-"""A mounted file system, as programs that know nothing of it use it."""
+"""A mounted file system, as programs that know nothing of it use it.
+
+PIF_TWIN_SEEDS=N: so many times 300 random steps on each mount and beside it; PIF_TWIN_FIRST=N: from that seed on."""
 
 import contextlib
 import errno
@@ -24,9 +26,9 @@ def shell(text, folder=None, code=0):
     return done.stdout
 
 
-def fails(wanted, call, *arguments):
+def fails(wanted, call, *arguments, **more):
     try:
-        call(*arguments)
+        call(*arguments, **more)
     except OSError as error:
         check(error.errno == wanted, f"{arguments}: {error} instead of {errno.errorcode[wanted]}")
         return
@@ -142,6 +144,18 @@ def names_and_links_have_their_errors():
     fails(errno.EROFS, write, f"{HERE}/lines", b"x")
 
 
+def a_removed_folder_is_there_for_who_has_it_open():
+    for folder in (f"{HERE}/removed", f"{LAZY}/removed"):
+        os.mkdir(folder, 0o750)
+        fd = os.open(folder, os.O_RDONLY)
+        before = os.fstat(fd)
+        os.rmdir(folder)
+        after = os.fstat(fd)
+        check((after.st_mode, after.st_uid, after.st_nlink) == (before.st_mode, before.st_uid, 0), f"{after}")
+        fails(errno.ENOENT, os.open, "new", os.O_CREAT | os.O_WRONLY, 0o600, dir_fd=fd)
+        os.close(fd)
+
+
 def a_mount_that_was_killed_is_made_anew():
     mount = Mount(FS, "killed")
     mount.begin()
@@ -204,7 +218,8 @@ def command_lines_are_checked():
     refused(2, "no file system of ours", "umount", FS.temp)
 
 
-def it_is_as_a_local_folder(mounted=None, seeds=range(1, 7)):
+def it_is_as_a_local_folder(mounted=None, first=int(os.environ.get("PIF_TWIN_FIRST", 1)), count=6):
+    seeds = range(first, first + int(os.environ.get("PIF_TWIN_SEEDS", count)))
     local = FS.local("twin")
     for seed in seeds:
         folder = f"{mounted or HERE}/twin{seed}"
@@ -212,10 +227,11 @@ def it_is_as_a_local_folder(mounted=None, seeds=range(1, 7)):
             os.mkdir(root)
         twin(seed, 300, folder, local)
         shutil.rmtree(local)
+        shutil.rmtree(folder)
 
 
 def a_lazy_mount_is_as_a_local_folder():
-    it_is_as_a_local_folder(LAZY, range(101, 113))
+    it_is_as_a_local_folder(LAZY, int(os.environ.get("PIF_TWIN_FIRST", 101)), 12)
 
 
 def lazy_files_are_here_at_once_and_elsewhere_soon():
@@ -380,6 +396,7 @@ def run_all():
         programs_work,
         maps_are_written_back,
         names_and_links_have_their_errors,
+        a_removed_folder_is_there_for_who_has_it_open,
         a_mount_that_was_killed_is_made_anew,
         a_signal_sends_everything,
         the_server_may_be_started_again,

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import mmap
 import os
 import random
 import stat
@@ -99,6 +100,24 @@ class Side:
     def ftruncate(self, number, size):
         return os.ftruncate(self.fds[number], size) if number in self.fds else None
 
+    def map(self, number, offset, data):
+        """Through a shared mapping, as far as the file goes."""
+        if number not in self.fds:
+            return None
+        status = os.fstat(self.fds[number])
+        size = status.st_size
+        if size == 0 or not stat.S_ISREG(status.st_mode):
+            return "nothing to map"
+        with mmap.mmap(self.fds[number], size) as mapped:
+            part = data[: max(size - offset, 0)]
+            mapped[offset : offset + len(part)] = part
+            mapped.flush()
+        return len(part)
+
+    def mknod(self, name):
+        os.mknod(self.path(name), stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        return os.lstat(self.path(name)).st_rdev
+
     def fsync(self, number):
         return os.fsync(self.fds[number]) if number in self.fds else None
 
@@ -162,6 +181,8 @@ FLAGS = [
     os.O_WRONLY | os.O_CREAT,
     os.O_WRONLY | os.O_TRUNC,
     os.O_RDWR,
+    os.O_RDONLY | os.O_NOFOLLOW,
+    os.O_RDONLY | os.O_DIRECTORY,
 ]
 
 
@@ -179,6 +200,7 @@ def any_step(choose):
         ("read", number, offset, choose.choice([1, 4096, 100_000])),
         ("ftruncate", number, size),
         ("fsync", number),
+        ("map", number, offset, data),
         ("fstat", number),
         ("whole", name),
     ]
@@ -191,6 +213,7 @@ def any_step(choose):
         ("symlink", other, name),
         ("readlink", name),
         ("mkfifo", "p"),
+        ("mknod", choose.choice(["p", "d/p"])),
         ("unlink", "p"),
         ("chmod", name, choose.choice([0o600, 0o644, 0o755, 0o4711])),
         ("utime", name, choose.randrange(2**60)),
