@@ -113,10 +113,14 @@ Result<File> Content::create_unlinked(std::uint64_t keep) {
   if (keep > rewrite_max_) return fail(Code::kUnsupported, "a file without a name would be copied, and is too large");
   CreateOptions options;
   options.format = entry_.format;
-  PIF_TRY_VALUE(File made, client_.create(folder_ + "/.unlinked", options));
-  if (keep == 0) return made;
+  auto made = client_.create(folder_ + "/.unlinked", options);
+  while (!made && made.error().code == Code::kNotFound && !folder_.empty()) {  // its folder has gone, too, or moved
+    folder_.resize(folder_.rfind('/'));
+    made = client_.create(folder_ + "/.unlinked", options);
+  }
+  if (!made || keep == 0) return made;
   PIF_TRY_VALUE(File* const from, readable());
-  PIF_TRY(client::copy_start(*from, made, keep));
+  PIF_TRY(client::copy_start(*from, *made, keep));
   return made;
 }
 

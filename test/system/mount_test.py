@@ -156,6 +156,21 @@ def a_removed_folder_is_there_for_who_has_it_open():
         os.close(fd)
 
 
+def an_unlinked_file_outlives_its_folder():
+    for root in (HERE, LAZY):
+        os.makedirs(f"{root}/outer/inner")
+        write(f"{root}/outer/inner/f", b"x" * 5000)
+        fd = os.open(f"{root}/outer/inner/f", os.O_RDWR)
+        os.unlink(f"{root}/outer/inner/f")
+        os.rmdir(f"{root}/outer/inner")
+        os.rename(f"{root}/outer", f"{root}/moved")
+        os.ftruncate(fd, 100)
+        os.pwrite(fd, b"y" * 10, 200)
+        check(os.pread(fd, 1000, 0) == b"x" * 100 + bytes(100) + b"y" * 10, "its bytes are there")
+        os.close(fd)
+        os.rmdir(f"{root}/moved")
+
+
 def a_mount_that_was_killed_is_made_anew():
     mount = Mount(FS, "killed")
     mount.begin()
@@ -397,6 +412,7 @@ def run_all():
         maps_are_written_back,
         names_and_links_have_their_errors,
         a_removed_folder_is_there_for_who_has_it_open,
+        an_unlinked_file_outlives_its_folder,
         a_mount_that_was_killed_is_made_anew,
         a_signal_sends_everything,
         the_server_may_be_started_again,
