@@ -8,8 +8,9 @@
 namespace pif::mount {
 namespace {
 
-constexpr std::size_t kBatch = 256;  // more gain nothing, and answers would come late
-constexpr int kAttempts = 3;         // LFSs come and go while files are sent
+constexpr std::size_t kBatch = 256;               // more gain nothing, and answers would come late
+constexpr std::uint64_t kSmallBytes = 64u << 10;  // of a file that goes in messages
+constexpr int kAttempts = 3;                      // LFSs come and go while files are sent
 
 }  // namespace
 
@@ -104,7 +105,10 @@ void Content::take_sent(const Status& outcome, const File* file) {
 // Those that are to be sent again, for their LFSs have changed meanwhile.
 std::vector<Content*> Content::send_once(Client& client, std::span<Content* const> contents) {
   std::vector<Client::NewFile> wanted;
-  for (const Content* content : contents) wanted.push_back(content->unsent_->made());
+  for (const Content* content : contents) {
+    Client::NewFile& file = wanted.emplace_back(content->unsent_->made());
+    file.options.is_small = content->unsent_->size() <= kSmallBytes;
+  }
   auto created = client.create_many(wanted);
   std::vector<File*> files;
   std::vector<Content*> written, again;

@@ -58,7 +58,6 @@ std::optional<Entry> make_waiting(Mount& mount, Client& client, unsigned number,
   if (!folder) return {};
   const NodeId node = mount.nodes.new_node();
   Entry entry = entry_for(node, made, *folder);
-  made.options.is_small = true;
   made.options.modified_ns = entry.modified_ns;
   auto unsent =
       std::make_unique<Unsent>(Client::NewFile{std::move(made.path), std::move(made.options)}, mount.waiting.bytes(),

@@ -63,6 +63,23 @@ TEST_CASE("many small files are committed together, with their times, and read t
   }
 }
 
+TEST_CASE("files that turn out larger than small ones are committed together, too") {
+  FileSystem fs(3);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    must(client.make_folder("/d"));
+    const auto bytes_of = [](std::size_t i) { return pattern(i * 90'000, i); };
+    auto files = client.create_many(new_files(30, Format::fixed(65'536)));
+    for (std::size_t i = 1; i < files.size(); ++i) must(must_ref(files[i]).write(bytes_of(i)));
+    for (const Status& status : client.commit_many(pointers(files))) must(status);
+    for (std::size_t i = 1; i < files.size(); ++i) {
+      File file = must(client.open(name(i), Client::Mode::kRead));
+      Bytes bytes(i * 90'000);
+      CHECK(must(file.pread(bytes, 0)) == bytes.size());
+      CHECK(bytes == bytes_of(i));
+    }
+  });
+}
+
 TEST_CASE("of many files each fails by itself") {
   FileSystem fs(2);
   fs.run(DataPath::kAuto, [](Client& client) {

@@ -260,6 +260,19 @@ def lazy_files_are_here_at_once_and_elsewhere_soon():
     check(all(os.stat(f"{LAZY}/lazy/{name}").st_ino == number for name, number in numbers.items()), "one number each")
 
 
+def lazy_files_of_any_size_are_sent_together():
+    os.mkdir(f"{LAZY}/sizes")
+    sizes = [0, 1, 4096, 90_000, 100_000, 300_000, 700_000, 1 << 20, (1 << 20) + 1, 3_000_000] * 8
+    for i, size in enumerate(sizes):
+        write(f"{LAZY}/sizes/{i}", bytes([i]) * size)
+    fd = os.open(f"{LAZY}/sizes", os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)
+    await_condition(lambda: len(os.listdir(f"{THERE}/sizes")) == len(sizes), "the others see all")
+    for i, size in enumerate(sizes):
+        check(read(f"{THERE}/sizes/{i}") == bytes([i]) * size, f"{size} bytes, file {i}")
+
+
 def what_was_closed_before_a_rename_or_fsync_is_there():
     os.mkdir(f"{LAZY}/order")
     for i in range(5):
@@ -421,6 +434,7 @@ def run_all():
         it_is_as_a_local_folder,
         a_lazy_mount_is_as_a_local_folder,
         lazy_files_are_here_at_once_and_elsewhere_soon,
+        lazy_files_of_any_size_are_sent_together,
         what_was_closed_before_a_rename_or_fsync_is_there,
         lazy_files_keep_what_programs_set,
         dropped_files_are_never_seen,

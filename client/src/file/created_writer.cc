@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "pif/access/lfs_links.h"
 #include "pif/access/row_body.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
@@ -220,11 +221,13 @@ Status CreatedWriter::seal() {
   return file_.run(seals);
 }
 
-// They go over one connection, on which an LFS takes rows before the seal that was sent after them. Copies of an absent
-// LFS's rows go to those who gather, perhaps without a seal before that.
+// Few bytes go over one connection, on which an LFS takes rows before the seal that was sent after them. More of them
+// go over another one, and wait for credit. Copies of an absent LFS's rows go to those who gather, perhaps without a
+// seal before that.
 Status CreatedWriter::start_sealing() {
   PIF_TRY(flush());
-  if (!file_.kind.is_small || has_copies_) PIF_TRY(file_.run(behind_));
+  const bool is_small = file_.kind.is_small && file_.length.bytes() <= access::kSmallBodyBytes;
+  if (!is_small || has_copies_) PIF_TRY(file_.run(behind_));
   PIF_TRY(add_seals(behind_));
   return behind_.step();
 }
