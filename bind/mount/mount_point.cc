@@ -75,17 +75,20 @@ UniqueFd process_of(const std::string& folder) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
 }
 
+// Whether it is one of ours whose process has ended. For a second the kernel still knows the attributes: it is opened.
+bool is_dead(const std::string& folder) {
+  if (!is_ours(folder)) return false;
+  const UniqueFd root(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return !root && (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
 }  // namespace
 
 Result<std::string> prepare_mount_point(const std::string& folder) {
   const std::string path = absolute(folder);
   struct stat status;
-  if (::stat(path.c_str(), &status) != 0) {
-    const bool is_dead = (errno == ENOTCONN || errno == ECONNABORTED) && is_ours(path);
-    if (!is_dead) return fail_errno(errno, "cannot mount on " + path);
-    PIF_TRY(take_away(path, true));
-    if (::stat(path.c_str(), &status) != 0) return fail_errno(errno, "cannot mount on " + path);
-  }
+  if (is_dead(path)) PIF_TRY(take_away(path, true));
+  if (::stat(path.c_str(), &status) != 0) return fail_errno(errno, "cannot mount on " + path);
   if (!S_ISDIR(status.st_mode)) return fail(Code::kNotDirectory, path + " is no folder: nothing can be mounted on it");
   if (is_ours(path)) return fail(Code::kBusy, path + " has a file system mounted already: `pif umount` it first");
   return path;
