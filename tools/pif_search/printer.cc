@@ -1,15 +1,15 @@
 #include "printer.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
+
+#include "pif/tool/read_records.h"
 
 namespace pif::search {
 namespace {
 
 constexpr std::uint64_t kNeighboursAtOnce = 4096;
-constexpr std::uint64_t kReadBytes = 1u << 20;
 
 }  // namespace
 
@@ -22,22 +22,10 @@ void Printer::add(RecordNumber number, std::string_view record, char mark) {
   output_.add(line);
 }
 
-Result<RecordBatch> Printer::read(RecordNumber begin, std::uint64_t count) {
-  const Format format = file_.format();
-  if (!format.is_fixed()) return file_.read_batch_at(begin, count);
-  RecordBatch batch;
-  const std::uint64_t fits = std::min(count, std::max<std::uint64_t>(1, kReadBytes / format.record_length));
-  for (std::uint64_t i = 0; i < fits; ++i)
-    batch.lengths.push_back(fixed_record_bytes(format.record_length, file_length_, begin + i));
-  batch.data.resize(std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::size_t{0}));
-  PIF_TRY(file_.read_at(begin, batch.data, fits));
-  return batch;
-}
-
 Status Printer::print_neighbours(RecordNumber begin, RecordNumber end) {
   while (begin < end) {
     const std::uint64_t count = std::min(end - begin, kNeighboursAtOnce);
-    PIF_TRY_VALUE(const RecordBatch batch, read(begin, count));
+    PIF_TRY_VALUE(const RecordBatch batch, tool::read_records(file_, file_length_, begin, count));
     if (batch.lengths.empty()) break;
     std::string_view rest(reinterpret_cast<const char*>(batch.data.data()), batch.data.size());
     for (const std::uint32_t length : batch.lengths) {

@@ -33,7 +33,6 @@ class Printer {
   [[nodiscard]] Status end();
 
  private:
-  [[nodiscard]] Result<RecordBatch> read(RecordNumber begin, std::uint64_t count);
   [[nodiscard]] Status print_neighbours(RecordNumber begin, RecordNumber end);
   void add(RecordNumber number, std::string_view record, char mark);
 
