@@ -36,6 +36,14 @@ foreach(completion bash-completion/completions/pif zsh/site-functions/_pif fish/
 endforeach()
 run("the installed pif" ${PREFIX}/bin/pif --version)
 
+# The examples that are built below are the installed ones.
+foreach(document README.md docs/WRITING-TOOLS.md docs/LIBRARY.md)
+  if(NOT EXISTS ${PREFIX}/share/doc/pif/${document})
+    message(FATAL_ERROR "share/doc/pif/${document} is not installed")
+  endif()
+endforeach()
+set(EXAMPLES ${PREFIX}/share/doc/pif/examples)
+
 # As the README and docs/WRITING-TOOLS.md say: find_package(pif), then pif::client or pif::tool. Every example is
 # built so.
 run("configuring against the installed package" ${CMAKE_COMMAND} -S ${OUTSIDE} -B ${WORK}/outside -G Ninja
