@@ -76,7 +76,7 @@ Status set_attributes(fuse_req_t request, NodeId node, const struct stat& wanted
   if ((which & FUSE_SET_ATTR_SIZE) != 0) {
     const auto size = static_cast<std::uint64_t>(wanted.st_size);
     PIF_TRY(content ? content->truncate(size) : truncate_closed(mount, *client, node, size));
-    if (content) content->touch_unsent(wall_ns());
+    if (content) content->touch(wall_ns());
   }
   const AttributeChange change = change_of(wanted, which);
   if (change.modified_ns && content) PIF_TRY(content->send());
@@ -85,10 +85,16 @@ Status set_attributes(fuse_req_t request, NodeId node, const struct stat& wanted
     PIF_TRY_VALUE(const bool is_done, change_unsent(*content, change));
     if (is_done) return {};
   }
+  if (content && content->is_unlinked()) {
+    content->change_unlinked(change);
+    return {};
+  }
   PIF_TRY_VALUE(const std::string path, mount.nodes.path(node));
   PIF_TRY_VALUE(const Entry entry, client->stat(path));
   if (mount.nodes.here(entry).inode != node) return fail(Code::kStaleFile, path + " was replaced by others");
-  return client->change_attributes(path, change);
+  PIF_TRY(client->change_attributes(path, change));
+  if (content && change.modified_ns) content->forget_touch();
+  return {};
 }
 
 void set_attributes(fuse_req_t request, fuse_ino_t node, struct stat* wanted, int which, fuse_file_info*) {

@@ -52,7 +52,19 @@ Entry Content::shown(Entry told) const {
     bytes = size();
   else if (told.id == entry_.id)
     bytes = std::max(bytes, size());
+  if (is_touched()) {
+    told.modified_ns = std::max(told.modified_ns, touched_ns_);
+    told.changed_ns = std::max(told.changed_ns, touched_ns_);
+  }
   return told;
+}
+
+void Content::touch(std::int64_t wall_ns) {
+  if (unsent_)
+    unsent_->set_time(wall_ns, false);
+  else
+    touched_ns_ = wall_ns;
+  if (unsent_ || is_unlinked_) entry_.modified_ns = entry_.changed_ns = wall_ns;
 }
 
 // ---- the file that is read, or written ----
@@ -90,6 +102,19 @@ void Content::take_attributes(const Entry& told) {
   entry_.group = told.group;
   entry_.mode = told.mode;
   entry_.modified_ns = told.modified_ns;
+  entry_.changed_ns = told.changed_ns;
+}
+
+void Content::take_change(const AttributeChange& change) {
+  if (change.mode) entry_.mode = *change.mode;
+  if (change.owner) entry_.owner = *change.owner;
+  if (change.group) entry_.group = *change.group;
+  if (change.modified_ns) entry_.modified_ns = *change.modified_ns;
+}
+
+void Content::change_unlinked(const AttributeChange& change) {
+  PIF_ASSERT(is_unlinked_, state_);
+  take_change(change);
 }
 
 void Content::rest() {
@@ -260,6 +285,13 @@ Status Content::grow(std::uint64_t size) {
   return {};
 }
 
+Status Content::note_same() {
+  if (is_unlinked_) return {};
+  PIF_TRY_VALUE(File* const file, writable());
+  PIF_TRY(file->pwrite({}, 0));
+  return {};
+}
+
 Status Content::truncate(std::uint64_t size) {
   PIF_TRY(failed_);
   if (unsent_ && size == this->size()) return {};
@@ -273,7 +305,7 @@ Status Content::truncate(std::uint64_t size) {
       PIF_TRY_VALUE(entry_.file_length, file->file_length());
     }
     const std::uint64_t end = entry_.file_length.bytes;
-    if (size == end) return {};
+    if (size == end) return note_same();
     if (size > end && size - end <= kGapFilledMax && !is_forgotten()) return grow(size);
     PIF_TRY(begin_version(std::min(size, end)));
   }
@@ -292,8 +324,9 @@ Status Content::commit() {
   }
   PIF_TRY(send());
   if (is_unlinked_) return {};
-  if (version_) return publish();
-  return writes_ ? file_->sync() : Status();
+  PIF_TRY(version_ ? publish() : writes_ ? file_->sync() : Status());
+  touched_ns_ = 0;  // the server has its time
+  return {};
 }
 
 Status Content::flush() {

@@ -44,7 +44,7 @@ class Content {
   // Of the committed version as last heard, with the size that programs here see.
   Entry entry() const;
   std::uint64_t size() const;
-  // What the directory says of the file, as programs here see it. Of one that is written its length comes late.
+  // What the directory says of the file, as programs here see it. Of one that is written its length and time come late.
   Entry shown(Entry told) const;
   // Nothing here differs from what others see.
   bool is_clean() const { return state_ == State::kCommitted && gathered_.is_empty(); }
@@ -86,8 +86,15 @@ class Content {
   // Nobody writes it now. Nothing happens to others.
   void close_unsent();
   void change_unsent(const AttributeChange& change);
-  // It was written to at this time.
-  void touch_unsent(std::int64_t wall_ns);
+
+  // Its bytes were changed at this time.
+  void touch(std::int64_t wall_ns);
+  // The server has not told the time of the last change.
+  bool is_touched() const { return touched_ns_ != 0; }
+  // A program has set its time since.
+  void forget_touch() { touched_ns_ = 0; }
+  // Of a file without a name: nobody else knows its attributes.
+  void change_unlinked(const AttributeChange& change);
 
   // What the directory says last.
   void take_attributes(const Entry& told);
@@ -119,6 +126,9 @@ class Content {
   Status add(std::span<const std::byte> in, std::uint64_t offset, Time now);
   Status send_to_committed();
   Status grow(std::uint64_t size);
+  // The committed file was changed, says its time, though its bytes are the same.
+  Status note_same();
+  void take_change(const AttributeChange& change);
   std::uint64_t told_size() const;  // without what is gathered
   Status publish();
   // Before a change of its bytes: what waits is sent, and what grows too large gets a name.
@@ -139,7 +149,8 @@ class Content {
   Gathered gathered_;
   bool appends_ = false;  // what is gathered goes to the end, wherever that is
   Time written_at_{};
-  Status failed_;  // of the version, or the unsent file: it is never committed
+  std::int64_t touched_ns_ = 0;  // when programs here changed its bytes; 0: the server has its time
+  Status failed_;                // of the version, or the unsent file: it is never committed
   bool is_unlinked_ = false;
   std::string folder_;
   bool has_moved_ = false;

@@ -26,16 +26,7 @@ Content::Content(Client& client, Entry entry, std::unique_ptr<Unsent> unsent, st
 void Content::change_unsent(const AttributeChange& change) {
   PIF_ASSERT(unsent_ != nullptr, state_);
   unsent_->set_attributes(change);
-  if (change.mode) entry_.mode = *change.mode;
-  if (change.owner) entry_.owner = *change.owner;
-  if (change.group) entry_.group = *change.group;
-  if (change.modified_ns) entry_.modified_ns = *change.modified_ns;
-}
-
-void Content::touch_unsent(std::int64_t wall_ns) {
-  if (!unsent_) return;
-  unsent_->set_time(wall_ns, false);
-  entry_.modified_ns = entry_.changed_ns = wall_ns;
+  take_change(change);
 }
 
 void Content::close_unsent() {

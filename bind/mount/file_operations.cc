@@ -93,11 +93,32 @@ void reply_opened(fuse_req_t request, NodeId node, std::shared_ptr<Content> cont
     mount.nodes.close(node);  // interrupted
 }
 
+// By who is not root: the file is another program now, and runs as nobody else. An open that truncates is the only
+// change of bytes that the kernel leaves that to us for.
+Status clear_set_ids(fuse_req_t request, Client& client, NodeId node, const Entry& entry) {
+  std::uint32_t cleared = S_ISUID;
+  if ((entry.mode & S_IXGRP) != 0) cleared |= S_ISGID;
+  if (fuse_req_ctx(request)->uid == 0 || (entry.mode & cleared) == 0) return {};
+  PIF_TRY_VALUE(const std::string path, mount_of(request).nodes.path(node));
+  AttributeChange change;
+  change.mode = entry.mode & ~cleared;
+  const Status done = client.change_attributes(path, change);
+  fuse_lowlevel_notify_inval_inode(mount_of(request).session, node, -1, 0);
+  if (!done && done.error().code == Code::kPermission) return {};  // a mount of who may write to it and not own it
+  return done;
+}
+
+Status truncate_opened(fuse_req_t request, Client& client, NodeId node, Content& content) {
+  PIF_TRY(content.truncate(0));
+  content.touch(wall_ns());
+  return clear_set_ids(request, client, node, content.entry());
+}
+
 void open_file(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
   answer(request, [&]() -> Status {
     PIF_TRY_VALUE(const auto client, client_for(request, node));
     PIF_TRY_VALUE(auto content, open_content(mount_of(request), *client, node, info->flags));
-    if ((info->flags & O_TRUNC) != 0) PIF_TRY(content->truncate(0));
+    if ((info->flags & O_TRUNC) != 0) PIF_TRY(truncate_opened(request, *client, node, *content));
     reply_opened(request, node, std::move(content), info);
     return {};
   });
@@ -141,7 +162,7 @@ Status open_existing(fuse_req_t request, NodeId folder, const char* name, const 
   auto content = open_content(mount, *client, entry->inode, info->flags);
   mount.nodes.forget(entry->inode, 1);
   if (!content) return fail(content.error());
-  if ((info->flags & O_TRUNC) != 0) PIF_TRY((*content)->truncate(0));
+  if ((info->flags & O_TRUNC) != 0) PIF_TRY(truncate_opened(request, *client, entry->inode, **content));
   const Entry now = (*content)->entry();
   reply_created(request, folder, name, now, std::move(*content), mount.nodes.client_of(now.inode), info);
   return {};
@@ -216,10 +237,19 @@ void write_file(fuse_req_t request, fuse_ino_t node, const char* data, std::size
   answer_open(request, node, [&](Content& content) -> Status {
     const auto in = std::as_bytes(std::span(data, size));
     PIF_TRY(appends ? content.append(in, now()) : content.write(in, static_cast<std::uint64_t>(offset), now()));
-    content.touch_unsent(wall_ns());
+    content.touch(wall_ns());
     fuse_reply_write(request, size);
     return {};
   });
+}
+
+// What was written has its time by the server's clock when it is committed: the kernel asks again.
+template <typename Commit>
+Status commit_times(fuse_req_t request, NodeId node, Content& content, Commit commit) {
+  const bool was_touched = content.is_touched();
+  PIF_TRY(commit());
+  if (was_touched && !content.is_touched()) fuse_lowlevel_notify_inval_inode(mount_of(request).session, node, -1, 0);
+  return {};
 }
 
 void flush_file(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
@@ -227,7 +257,7 @@ void flush_file(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
   Mount& mount = mount_of(request);
   if (mount.waiting.is_full()) send_waiting(mount, mount.nodes.client_of(node), Time::min());
   answer_open(request, node, [&](Content& content) -> Status {
-    PIF_TRY(is_opened_here ? content.flush() : content.send());
+    PIF_TRY(commit_times(request, node, content, [&] { return is_opened_here ? content.flush() : content.send(); }));
     fuse_reply_err(request, 0);
     return {};
   });
@@ -238,7 +268,7 @@ void sync_file(fuse_req_t request, fuse_ino_t node, int, fuse_file_info*) {
   if (const auto client = client_for(request, node)) mount.nodes.content(node)->close_unsent();
   send_all_waiting(mount);
   answer_open(request, node, [&](Content& content) -> Status {
-    PIF_TRY(content.commit());
+    PIF_TRY(commit_times(request, node, content, [&] { return content.commit(); }));
     fuse_reply_err(request, 0);
     return {};
   });

@@ -325,6 +325,7 @@ Result<File> Client::create_instead_of(std::uint64_t id) {
     if (!reply) return fail(strip(std::move(reply.error())));
     PIF_TRY_VALUE(auto state, created_state(session_, fmt::format("the new version of file {}", id), {},
                                             reply->envelope.create_reply()));
+    state->note_written();  // the old bytes go, though none may come
     return File(std::move(state));
   });
 }
