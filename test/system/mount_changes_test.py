@@ -1,5 +1,5 @@
-"""What changes of a file and its folder by an operation (times, bits of rights, names), and how the operation ends: on a
-mount, on a lazy mount and beside them on the local disk. What a mount does not have is in docs/MOUNT.md."""
+"""What changes of a file and its folder by an operation (times, bits of rights, names), and how the operation ends:
+on a mount, on a lazy mount and beside them on the local disk. What a mount does not have is in docs/MOUNT.md."""
 
 import ctypes
 import errno
