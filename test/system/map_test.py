@@ -1,6 +1,7 @@
 """pif map: a command of the shell on every LFS, beside the same command here."""
 
 import itertools
+import json
 import os
 import random
 import subprocess
@@ -122,9 +123,11 @@ def what_is_wrong_is_said():
         (["-t", "ab", "cat", "/in"], b"must be one character"),
         (["--each", "--width", "1", "cat", "/in", "/out2"], b"is laid out like its source"),
         (["cat"], b"SRC"),
+        (["--json", "cat", "/in"], b"standard output is the report's"),
     ]:
         done = FS.run("map", *words)
         check(done.returncode != 0 and text in done.stderr, f"{words}: {done}")
+    check(json.loads(FS.ok("map", "--json", "cat", "/in", "/out2"))["results"] == {"records": 1}, "a report")
     plan = FS.ok("map", "--explain", "--each", "cat", "/in", "/never")
     check(b"moved: nothing" in plan, f"{plan}")
     FS.fails(3, "/never", "stat", "/never")

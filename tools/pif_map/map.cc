@@ -37,6 +37,8 @@ Result<Opened> open(tool::Controller& controller, MapOptions& options) {
 }  // namespace
 
 Result<tool::ExitCode> control(tool::Controller& controller, MapOptions& options) {
+  if (options.target.empty() && controller.report().is_json)
+    return fail(Code::kInvalid, "with --json a file must be made: standard output is the report's");
   PIF_TRY_VALUE(const Opened opened, open(controller, options));
   if (options.task.has_output) PIF_TRY(controller.create(opened.target, opened.options));
   tool::SlowOutput output;
