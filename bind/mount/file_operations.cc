@@ -282,8 +282,11 @@ void release_file(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
     const auto client = mount.clients.use(mount.nodes.client_of(node));
     const auto last = mount.nodes.close(node);
     if (client && last) {
+      const bool was_touched = last->is_touched();
       if (const auto done = last->finish(); !done)
         spdlog::error("{}: what was written is lost: {}", last->entry().name, done.error().to_string());
+      // A listing may have read, and told the kernel, what the file was before.
+      if (was_touched) fuse_lowlevel_notify_inval_inode(mount.session, node, -1, 0);
     }
   }
   fuse_reply_err(request, 0);
