@@ -38,12 +38,13 @@ class Lines {
     unlink((source_ + ".cut").c_str());
   }
   void summarize(double goal) const {
-    compare("summarize -f 4 : awk, with sum, least and most",
-            "summarize -f 4 /lines | awk '$1 == \"sum\" || $1 == \"min\" || $1 == \"max\" { print $2 }' | sort | xargs",
-            fmt::format("awk 'NR == 1 {{ least = most = $4 }} {{ sum += $4; if ($4 < least) least = $4; if ($4 > most) "
-                        "most = $4 }} END {{ printf \"%d\\n%d\\n%d\\n\", sum, least, most }}' '{}' | sort | xargs",
-                        source_),
-            goal);
+    compare(
+        "summarize -f 4 : awk, with sum, least and most",
+        "summarize -f 4 /lines | awk '$1 == \"sum\" || $1 == \"min\" || $1 == \"max\" { print $2 }' | sort | xargs",
+        fmt::format("awk 'NR == 1 {{ least = most = $4 }} {{ sum += $4; if ($4 < least) least = $4; if ($4 > most) "
+                    "most = $4 }} END {{ printf \"%.0f\\n%.0f\\n%.0f\\n\", sum, least, most }}' '{}' | sort | xargs",
+                    source_),
+        goal);
   }
 
  private:
