@@ -44,7 +44,7 @@ class Content {
   // Of the committed version as last heard, with the size that programs here see.
   Entry entry() const;
   std::uint64_t size() const;
-  // What the directory says of the file, as programs here see it. Of one that is written its length and time come late.
+  // The directory's entry of the file as programs here see it: the directory hears late of what is written.
   Entry shown(Entry told) const;
   // Nothing here differs from what others see.
   bool is_clean() const { return state_ == State::kCommitted && gathered_.is_empty(); }
@@ -93,7 +93,7 @@ class Content {
   bool is_touched() const { return touched_ns_ != 0; }
   // A program has set its time since.
   void forget_touch() { touched_ns_ = 0; }
-  // Of a file without a name: nobody else knows its attributes.
+  // Changes the attributes of a file without a name, which nobody else knows.
   void change_unlinked(const AttributeChange& change);
 
   // What the directory says last.

@@ -243,13 +243,15 @@ void write_file(fuse_req_t request, fuse_ino_t node, const char* data, std::size
   });
 }
 
-// What was written has its time by the server's clock when it is committed: the kernel asks again.
+// Commits what was written. That gives the file its time by the server's clock, and a listing may have told the kernel
+// what the file was before: the kernel is made to ask again.
 template <typename Commit>
 Status commit_times(fuse_req_t request, NodeId node, Content& content, Commit commit) {
   const bool was_touched = content.is_touched();
-  PIF_TRY(commit());
-  if (was_touched && !content.is_touched()) fuse_lowlevel_notify_inval_inode(mount_of(request).session, node, -1, 0);
-  return {};
+  const Status done = commit();
+  const bool is_over = !done || !content.is_touched();
+  if (was_touched && is_over) fuse_lowlevel_notify_inval_inode(mount_of(request).session, node, -1, 0);
+  return done;
 }
 
 void flush_file(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
@@ -282,11 +284,8 @@ void release_file(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
     const auto client = mount.clients.use(mount.nodes.client_of(node));
     const auto last = mount.nodes.close(node);
     if (client && last) {
-      const bool was_touched = last->is_touched();
-      if (const auto done = last->finish(); !done)
+      if (const auto done = commit_times(request, node, *last, [&] { return last->finish(); }); !done)
         spdlog::error("{}: what was written is lost: {}", last->entry().name, done.error().to_string());
-      // A listing may have read, and told the kernel, what the file was before.
-      if (was_touched) fuse_lowlevel_notify_inval_inode(mount.session, node, -1, 0);
     }
   }
   fuse_reply_err(request, 0);

@@ -59,7 +59,8 @@ class Nodes {
   };
   // As the kernel knows it; nothing: it is no folder.
   std::optional<FolderLook> folder(NodeId node) const;
-  // What it was, if it is a folder that was removed here: somebody may have it open, or stand in it.
+  // The attributes of a folder that was removed here: somebody may have it open, or stand in it. Nothing: it is no such
+  // folder.
   std::optional<Entry> removed_folder(NodeId node) const;
 
   // Which client its calls go through, as long as the kernel knows it.

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 
-from mounts import Mount, can_mount
+from mounts import Mount, as_user, can_mount
 from pif_system import FileSystem, check, main_on
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -24,21 +24,6 @@ def utimens(path, accessed, modified):
     times = (ctypes.c_long * 4)(*accessed, *modified)
     if LIBC.utimensat(-100, path.encode(), times, 0x100) != 0:
         raise OSError(ctypes.get_errno(), path)
-
-
-def as_user(call):
-    """How it ends for a user who is not root: 0, or the error."""
-    pid = os.fork()
-    if pid == 0:
-        os.setgroups([])
-        os.setresgid(2001, 2001, 2001)
-        os.setresuid(1001, 1001, 1001)
-        try:
-            call()
-            os._exit(0)
-        except OSError as error:
-            os._exit(error.errno)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def opened(path, flags, mode=0o644):
@@ -60,7 +45,7 @@ def mode_of(path):
 def with_bits(path, call, mode=0o6777):
     os.chown(path, 1001, 2001)
     os.chmod(path, mode)
-    return as_user(lambda: call(path)), mode_of(path)
+    return as_user(1001, 2001, [], lambda: call(path)), mode_of(path)
 
 
 def map_bytes(fd):
@@ -182,7 +167,7 @@ OPERATIONS = {
     "bits: chown": lambda d: with_bits(d + "/f", lambda path: os.chown(path, -1, 2001)),
     "bits: chmod for a foreign group": lambda d: (
         os.chown(d + "/f", 1001, 4444),
-        as_user(lambda: os.chmod(d + "/f", 0o2755)),
+        as_user(1001, 2001, [], lambda: os.chmod(d + "/f", 0o2755)),
         mode_of(d + "/f"),
     ),
     "bits: of a folder": lambda d: (os.chmod(d + "/sub", 0o6777), os.chown(d + "/sub", 3, 4), mode_of(d + "/sub")),

@@ -3,42 +3,19 @@ and beside it on the local disk, with the same outcome.
 
 PIF_RIGHTS=all: every combination; else every 151st. Nobody opens a device: no mount of FUSE's lets one."""
 
-import errno
 import itertools
 import os
 import shutil
 import stat
 import sys
 
-from mounts import Mount, can_mount
+from mounts import Mount, as_user, can_mount
 from pif_system import FileSystem, check, main_on
 
 FS = None
 MOUNTED = LOCAL = ""
 ROOT, OWNER, OTHER = (0, 0, []), (1001, 2001, [3001]), (1002, 2002, [3001])  # user, group, further groups
 USERS = {"root": ROOT, "owner": OWNER, "other": OTHER}
-
-
-def as_user(user, f):
-    """What f() gives in a process of that user: a value, or the name of its error."""
-    end, begin = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        uid, gid, groups = USERS[user]
-        os.setgroups(groups)
-        os.setresgid(gid, gid, gid)
-        os.setresuid(uid, uid, uid)
-        try:
-            said = repr(f())
-        except OSError as error:
-            said = errno.errorcode[error.errno]
-        os.write(begin, said.encode()[:4000])
-        os._exit(0)
-    os.close(begin)
-    with os.fdopen(end, "rb") as said:
-        text = said.read().decode()
-    os.waitpid(pid, 0)
-    return text
 
 
 def make(kind, path, target):
@@ -152,7 +129,7 @@ def outcome(root, number, case):
     folder = f"{root}/{number}"
     lay_out(folder, kind, whose, of_folder)
     before = os.stat(folder).st_mtime_ns
-    said = as_user(user, lambda: OPERATIONS[operation](folder))
+    said = as_user(*USERS[user], lambda: OPERATIONS[operation](folder))
     is_changed = os.stat(folder).st_mtime_ns != before
     left = sorted((name, seen(f"{folder}/{name}")) for name in os.listdir(folder))
     shutil.rmtree(folder)

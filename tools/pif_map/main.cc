@@ -18,10 +18,7 @@ void add_options(CLI::App& app, pif::map::MapOptions& options) {
           ->check(CLI::Range(1, 100'000))
           ->type_name("FIELD");
   by->excludes(each);
-  app.add_option("-t", task.separator, "character between fields (default: blanks)")
-      ->type_name("C")
-      ->check([](const std::string& text) { return text.size() == 1 ? "" : "must be one character"; });
-  app.add_flag("--csv", task.csv, "fields are those of CSV (pif put --csv)");
+  pif::tool::add_field_options(app, task);
   pif::tool::add_output_options(app, options);
 }
 

@@ -42,21 +42,16 @@ Result<tool::ExitCode> control(tool::Controller& controller, MapOptions& options
   PIF_TRY_VALUE(const Opened opened, open(controller, options));
   if (options.task.has_output) PIF_TRY(controller.create(opened.target, opened.options));
   tool::SlowOutput output;
-  Status failed;  // of writing, where nobody can be told
   tool::Job job{.value = tool::pack_head(options.task)};
   job.stream.take = [&](tool::StreamKey, std::string_view frame) -> Result<bool> {
-    PIF_TRY(failed);
+    PIF_TRY(output.written());
     if (frame.starts_with(kWords))
       print_error(std::string(frame.substr(1)));
     else
       output.add(frame.substr(1));
     return true;
   };
-  job.stream.is_full = [&] {
-    if (!output.is_full()) return false;
-    if (const Status pushed = output.push(); !pushed) failed = pushed;
-    return failed && output.is_full();
-  };
+  job.stream.is_full = [&] { return output.is_full(); };
   job.stream.pause = [&] { return output.push(); };
   PIF_TRY_VALUE(const auto results, controller.run(job));
   FileLength made;

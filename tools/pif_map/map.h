@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "pif/tool/controller.h"
+#include "pif/tool/fields.h"
 #include "pif/tool/output_options.h"
 #include "pif/tool/tool_main.h"
 #include "pif/tool/worker.h"
@@ -13,12 +14,10 @@
 namespace pif::map {
 
 // What workers are told.
-struct Task {
+struct Task : tool::FieldOptions {
   std::string command;
   bool each = false;        // line n of its output is record n
   std::uint32_t by = 0;     // records with the same field go to one worker: which field, from 1; 0: none
-  std::string separator;    // of fields; empty: blanks
-  bool csv = false;         // fields are those of CSV
   bool has_output = false;  // else what it writes goes to the controller
   static auto members(auto& self) {
     return std::tie(self.command, self.each, self.by, self.separator, self.csv, self.has_output);

@@ -55,6 +55,17 @@ class Lines {
   std::string rest_;
 };
 
+// Whole lines of a text, one after another.
+struct Waiting {
+  std::string_view rest;
+  bool is_over() const { return rest.empty(); }
+  std::string_view take() {
+    const std::string_view line = rest.substr(0, rest.find('\n') + 1);
+    rest.remove_prefix(line.size());
+    return line;
+  }
+};
+
 class Mapping {
  public:
   Mapping(tool::Worker& worker, const Task& task, tool::Input& input)
@@ -75,9 +86,7 @@ class Mapping {
   using Next = std::function<Result<bool>(tool::RowBatch&)>;
 
   Status partition() {
-    tool::FieldSyntax syntax;
-    if (!task_.separator.empty()) syntax = {tool::FieldSyntax::Kind::kCharacter, task_.separator.front()};
-    if (task_.csv) syntax = {tool::FieldSyntax::Kind::kCsv, task_.separator.empty() ? ',' : task_.separator.front()};
+    const tool::FieldSyntax syntax = task_.syntax();
     PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
     std::string buffer;
     const auto owner = [&](std::span<const std::byte> record) {
@@ -178,18 +187,13 @@ class Mapping {
     PIF_TRY_VALUE(tool::Scratch scratch, worker_.scratch());
     if (has_records()) PIF_TRY(filter([&](std::string_view line) { return scratch.append(bytes_of(line)); }));
     PIF_TRY(scratch.map());
-    std::string_view rest = text_of(scratch.bytes());
-    const auto take_line = [&] {
-      const std::string_view line = rest.substr(0, rest.find('\n') + 1);
-      rest.remove_prefix(line.size());
-      return line;
-    };
-    if (task_.has_output) return put_out(rest, take_line);
-    while (!rest.empty()) PIF_TRY(put({worker_.rank(), number++}, kOutput, take_line()));
+    Waiting lines{text_of(scratch.bytes())};
+    if (task_.has_output) return put_out(lines);
+    while (!lines.is_over()) PIF_TRY(put({worker_.rank(), number++}, kOutput, lines.take()));
     return {};
   }
 
-  Status put_out(const std::string_view& rest, const std::function<std::string_view()>& take_line) {
+  Status put_out(Waiting& lines) {
     PIF_TRY_VALUE(const auto made, team_->all_gather_numbers({records_, bytes_}));
     FileLength all;
     RecordNumber number = 0;
@@ -202,8 +206,8 @@ class Mapping {
     PIF_TRY_VALUE(tool::Output* const output, worker_.output(0));
     PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, *team_, *output, all, {}));
     return out.fill([&]() -> Result<bool> {
-      for (std::size_t i = 0; i < kPutAtOnce && !rest.empty(); ++i) out.put(number++, bytes_of(take_line()));
-      return !rest.empty();
+      for (std::size_t i = 0; i < kPutAtOnce && !lines.is_over(); ++i) out.put(number++, bytes_of(lines.take()));
+      return !lines.is_over();
     });
   }
 

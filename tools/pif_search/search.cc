@@ -70,7 +70,7 @@ class Search {
     taken_.assign(end - begin, 0);
     tool::Job job{.value = tool::pack_head(options_.query)};
     job.stream.take = [&](tool::StreamKey key, std::string_view bytes) { return take(begin, key, bytes); };
-    job.stream.is_full = [this] { return is_full(); };
+    job.stream.is_full = [this] { return output_.is_full(); };
     job.stream.pause = [this] { return output_.push(); };
     PIF_TRY_VALUE(const auto results, controller_.run(job));
     PIF_TRY(end_file());
@@ -80,15 +80,8 @@ class Search {
     return output_.push();
   }
 
-  // What cannot be written is said by take(): here there is nobody to say it to.
-  bool is_full() {
-    if (!output_.is_full()) return false;
-    if (const Status pushed = output_.push(); !pushed) failed_ = pushed;
-    return failed_ && output_.is_full();
-  }
-
   Result<bool> take(std::size_t begin, tool::StreamKey key, std::string_view bytes) {
-    PIF_TRY(failed_);
+    PIF_TRY(output_.written());
     if (key.input >= taken_.size()) return fail(Code::kInternal, "a worker names a file that it was not given");
     const bool is_new = !(last_ && *last_ == key);
     if (is_new && options_.query.max > 0 && taken_[key.input] >= options_.query.max) return true;
@@ -152,7 +145,6 @@ class Search {
   std::vector<std::string> paths_;
   bool has_folder_ = false, has_names_ = false;
   tool::SlowOutput output_;
-  Status failed_;
   std::optional<Printer> printer_;       // of the file that is being printed
   std::optional<tool::StreamKey> last_;  // that was taken
   std::vector<std::uint64_t> taken_;     // records, by file of this job

@@ -1,24 +1,19 @@
 #include "groups.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <xxhash.h>
 
 #include "pif/base/packed.h"
-#include "pif/tool/channel.h"
 #include "pif/tool/head.h"
+#include "pif/tool/scatter.h"
 
 namespace pif::summarize {
 namespace {
 
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 30;  // of a worker's keys, and what is told of them
 constexpr std::uint64_t kGroupBytes = 100;                   // beside its key and its fields
-constexpr std::size_t kBodyBytes = 256u << 10;
-constexpr std::uint64_t kQueuedBytes = 8u << 20;
-
-struct Part {
-  bool is_last = false;  // of its sender's
-  static auto members(auto& self) { return std::tie(self.is_last); }
-};
 
 struct KeyHead {
   std::string key;
@@ -45,6 +40,18 @@ Result<Group*> Groups::at(std::string_view key) {
 void Groups::pack_group(std::string& out, const std::string& key, const Group& group) const {
   out += tool::pack_head(KeyHead{key, group.count});
   for (const Moments& field : group.fields) out += packed(std::span<const std::uint64_t>(field.numbers()));
+}
+
+std::vector<std::pair<std::uint64_t, std::string>> Groups::most_frequent(std::size_t count) const {
+  std::vector<std::pair<std::uint64_t, std::string>> all;
+  for (const auto& [key, group] : groups_) all.emplace_back(group.count, key);
+  const auto goes_before = [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  };
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size()));
+  std::partial_sort(all.begin(), end, all.end(), goes_before);
+  all.erase(end, all.end());
+  return all;
 }
 
 std::string Groups::pack() const {
@@ -74,32 +81,18 @@ Status Groups::add_packed(std::string_view text) {
 
 Status Groups::exchange(tool::Worker& worker, tool::Team& team) {
   std::vector<std::string> come(worker.width());  // added by rank, whoever comes first
-  std::uint32_t ended = 0;
   std::uint64_t come_bytes = 0;
-  tool::Talk talk(team);
-  using Channel = tool::Channel<Part>;
-  Channel channel(talk, 1, {}, [&](const Channel::Item& item) -> Status {
-    ended += item.head.is_last ? 1 : 0;
-    come[item.from].append(reinterpret_cast<const char*>(item.body.data()), item.body.size());
-    come_bytes += item.body.size();
+  tool::Scatter scatter(team, worker.width(), [&](std::uint32_t from, std::span<const std::byte> bytes) -> Status {
+    come[from].append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    come_bytes += bytes.size();
     return come_bytes <= kBytesMax ? Status() : fail(Code::kTooLarge, "the different values are too many for memory");
   });
-  std::vector<std::string> bodies(worker.width());
-  const auto send = [&](std::uint32_t rank, bool is_last) {
-    net::Buffer body = net::Buffer::copy_of(std::as_bytes(std::span(bodies[rank])));
-    bodies[rank].clear();
-    return channel.send(rank, {is_last}, std::move(body));
-  };
   for (const auto& [key, group] : groups_) {
-    const auto rank = static_cast<std::uint32_t>(XXH3_64bits(key.data(), key.size()) % bodies.size());
-    pack_group(bodies[rank], key, group);
-    if (bodies[rank].size() < kBodyBytes) continue;
-    PIF_TRY(send(rank, false));
-    PIF_TRY(talk.until([&] { return channel.queued_bytes() < kQueuedBytes; }));
+    const auto rank = static_cast<std::uint32_t>(KeyHash()(key) % come.size());
+    pack_group(scatter.to(rank), key, group);
+    PIF_TRY(scatter.step(rank));
   }
-  for (std::uint32_t rank = 0; rank < bodies.size(); ++rank) PIF_TRY(send(rank, true));
-  PIF_TRY(talk.until([&] { return ended == worker.width(); }));
-  PIF_TRY(talk.end());
+  PIF_TRY(scatter.end());
   groups_.clear();
   bytes_ = 0;
   for (std::uint32_t rank = 0; rank < come.size(); ++rank) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "moments.h"
@@ -36,6 +37,9 @@ class Groups {
   // The key's, made if it is new: valid until the next call. kTooLarge: the keys are too many for memory.
   [[nodiscard]] Result<Group*> at(std::string_view key);
   const All& all() const { return groups_; }
+
+  // So many of them, with their counts, the most frequent first; of equally frequent ones the lower key.
+  std::vector<std::pair<std::uint64_t, std::string>> most_frequent(std::size_t count) const;
 
   // By all workers, a talk of the team: each key's group goes to one worker. What is left here are this worker's, those
   // of all workers together. The same bytes at every run.

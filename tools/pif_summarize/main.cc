@@ -16,10 +16,7 @@ void add_options(CLI::App& app, pif::summarize::SummarizeOptions& options) {
       ->allow_extra_args(false)
       ->type_name("FIELD");
   app.add_option("--by", options.by, "one line for each text of this field")->type_name("FIELD");
-  app.add_option("-t", query.separator, "character between fields (default: blanks)")
-      ->type_name("C")
-      ->check([](const std::string& text) { return text.size() == 1 ? "" : "must be one character"; });
-  app.add_flag("--csv", query.csv, "fields are those of CSV (pif put --csv)");
+  pif::tool::add_field_options(app, query);
   app.add_option("--quantiles", options.quantiles, "parts of 1, with commas between (default: 0.25,0.5,0.75)")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0))

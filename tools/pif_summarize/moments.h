@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 namespace pif::summarize {
 
@@ -52,7 +53,7 @@ class Moments {
     const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
     return {count_, bits(min_), bits(max_), bits(sum_), bits(lost_), bits(mean_), bits(squares_)};
   }
-  static Moments of(const std::array<std::uint64_t, kNumbers>& n) {
+  static Moments of(std::span<const std::uint64_t, kNumbers> n) {
     const auto number = [](std::uint64_t bits) { return std::bit_cast<double>(bits); };
     Moments m;
     m.count_ = n[0];

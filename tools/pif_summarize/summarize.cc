@@ -65,14 +65,12 @@ class Show {
 
  private:
   Status add_moments(const Answer& answer) {
-    constexpr std::size_t kOfField = Moments::kNumbers + 2;
-    PIF_TRY_VALUE(const Numbers numbers, unpack(answer.moments, fields_.size() * kOfField));
+    PIF_TRY_VALUE(const Numbers numbers, unpack(answer.moments, fields_.size() * kColumnNumbers));
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      std::array<std::uint64_t, Moments::kNumbers> own{};
-      std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(i * kOfField), own.size(), own.begin());
-      fields_[i].moments.add(Moments::of(own));
-      fields_[i].others += numbers[i * kOfField + Moments::kNumbers];
-      fields_[i].missing += numbers[i * kOfField + Moments::kNumbers + 1];
+      const auto own = std::span(numbers).subspan(i * kColumnNumbers, kColumnNumbers);
+      fields_[i].moments.add(Moments::of(own.first<Moments::kNumbers>()));
+      fields_[i].others += own[Moments::kNumbers];
+      fields_[i].missing += own[Moments::kNumbers + 1];
       const auto registers =
           std::string_view(answer.registers).substr(std::min(i * Distinct::kRegisters, answer.registers.size()));
       if (!fields_[i].registers.add(registers.substr(0, Distinct::kRegisters))) return unreadable();
@@ -172,14 +170,9 @@ class Show {
 
   std::string most(const Field& field) const {
     if (options_.query.top == 0) return "";
-    std::vector<std::pair<std::uint64_t, std::string>> all;
-    for (const auto& [value, group] : field.values.all()) all.emplace_back(group.count, value);
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first > b.first : a.second < b.second;
-    });
-    all.resize(std::min<std::size_t>(all.size(), options_.query.top));
     std::string text = fmt::format("\nrecords  field {}\n", field.name);
-    for (const auto& [count, value] : all) text += fmt::format("{:>7}  {}\n", count, value);
+    for (const auto& [count, value] : field.values.most_frequent(options_.query.top))
+      text += fmt::format("{:>7}  {}\n", count, value);
     return text;
   }
 
@@ -211,10 +204,10 @@ class Show {
 
 // A column's name becomes its number; a field of bytes must be in a record of one length.
 Result<std::string> resolve(const File& file, const SummarizeOptions& options, const std::string& field) {
-  const char separator = options.query.separator.empty() ? ',' : options.query.separator.front();
   const auto attributes = file.attributes();
   if (const auto header = attributes.find("header"); options.query.csv && header != attributes.end())
-    if (const auto column = tool::csv_column(header->second, field, separator)) return std::to_string(*column + 1);
+    if (const auto column = tool::csv_column(header->second, field, options.query.syntax().separator))
+      return std::to_string(*column + 1);
   PIF_TRY_VALUE(const FieldSpec spec, parse_field(field));
   if (spec.length == 0) return field;
   if (!file.format().is_fixed()) return fail(Code::kInvalid, fmt::format("'{}' is for records of one length", field));

@@ -6,7 +6,9 @@
 #include <tuple>
 #include <vector>
 
+#include "moments.h"
 #include "pif/tool/controller.h"
+#include "pif/tool/fields.h"
 #include "pif/tool/tool_main.h"
 #include "pif/tool/worker.h"
 
@@ -22,11 +24,9 @@ struct FieldSpec {
 };
 
 // What workers are told, ready to travel.
-struct Query {
-  std::string fields;     // specs, as the user has them with columns' names made numbers; each behind a line end
-  std::string by;         // the same of the key; empty: none
-  std::string separator;  // of text fields; empty: blanks
-  bool csv = false;
+struct Query : tool::FieldOptions {
+  std::string fields;  // specs, as the user has them with columns' names made numbers; each behind a line end
+  std::string by;      // the same of the key; empty: none
   bool strict = false;
   bool exact = false;      // count different values one by one
   std::string quantiles;   // each behind a blank
@@ -42,11 +42,14 @@ struct Query {
 [[nodiscard]] Result<FieldSpec> parse_field(const std::string& text);
 std::vector<std::string> words_of(std::string_view text, char end);
 
+// Of each field in Answer::moments.
+inline constexpr std::size_t kColumnNumbers = Moments::kNumbers + 2;
+
 // What a worker answers of each field: moments, what was no number, what was not there, registers of Distinct. Then, of
 // each field by rank 0 alone, quantiles and bins; then of each field its different values here and the most frequent of
 // them; with a key, groups.
 struct Answer {
-  std::string moments;  // packed numbers: Moments::kNumbers of each field, others and missing ones
+  std::string moments;  // packed: those of Moments, how many are others, and how many missing
   std::string registers;
   std::string quantiles, bins;  // packed
   std::string distinct;         // packed: how many, of each field

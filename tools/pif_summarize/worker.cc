@@ -59,9 +59,7 @@ class Summary {
   bool counts_values() const { return query_.top > 0 || query_.exact; }
 
   Status prepare() {
-    tool::FieldSyntax syntax;
-    if (!query_.separator.empty()) syntax = {tool::FieldSyntax::Kind::kCharacter, query_.separator.front()};
-    if (query_.csv) syntax = {tool::FieldSyntax::Kind::kCsv, query_.separator.empty() ? ',' : query_.separator.front()};
+    const tool::FieldSyntax syntax = query_.syntax();
     for (const std::string& text : words_of(query_.fields, '\n')) {
       PIF_TRY_VALUE(FieldSpec spec, parse_field(text));
       Column& column = columns_.emplace_back(FieldReader(std::move(spec), syntax));
@@ -154,10 +152,7 @@ class Summary {
     std::vector<Moments> all(columns_.size());
     for (const auto& numbers : gathered) {
       for (std::size_t i = 0; i < all.size(); ++i) {
-        std::array<std::uint64_t, Moments::kNumbers> of_one{};
-        std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(i * (Moments::kNumbers + 2)), of_one.size(),
-                    of_one.begin());
-        all[i].add(Moments::of(of_one));
+        all[i].add(Moments::of(std::span(numbers).subspan(i * kColumnNumbers).first<Moments::kNumbers>()));
       }
     }
     return all;
@@ -175,6 +170,7 @@ class Summary {
       PIF_TRY_VALUE(auto found, select(team, columns_[i].sortable_numbers(), places));
       found.resize(fractions.size());
       quantiles.insert(quantiles.end(), found.begin(), found.end());
+      if (query_.bins == 0) continue;
       PIF_TRY_VALUE(const auto counts, team.sum(histogram(columns_[i], all[i])));
       bins.insert(bins.end(), counts.begin(), counts.end());
     }
@@ -194,7 +190,6 @@ class Summary {
     std::vector<std::uint64_t> bins(query_.bins);
     const double low = all.min(), width = (all.max() / query_.bins - low / query_.bins);
     for (const std::uint64_t bits : column.sortable_numbers()) {
-      if (bins.empty()) break;
       const double bin = width > 0 ? (from_sortable(bits) - low) / width : 0;
       ++bins[std::min(static_cast<std::size_t>(bin), bins.size() - 1)];
     }
@@ -214,17 +209,10 @@ class Summary {
   }
 
   Result<std::string> most_frequent(const Groups& values) const {
-    std::vector<std::pair<std::uint64_t, std::string_view>> all;
-    for (const auto& [value, group] : values.all()) all.emplace_back(group.count, value);
-    const auto goes_before = [](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first > b.first : a.second < b.second;
-    };
-    const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(query_.top, all.size()));
-    std::partial_sort(all.begin(), end, all.end(), goes_before);
     Groups most(0);
-    for (auto one = all.begin(); one != end; ++one) {
-      PIF_TRY_VALUE(Group* const group, most.at(one->second));
-      group->count = one->first;
+    for (const auto& [count, value] : values.most_frequent(query_.top)) {
+      PIF_TRY_VALUE(Group* const group, most.at(value));
+      group->count = count;
     }
     return most.pack();
   }

@@ -36,6 +36,13 @@ Status SlowOutput::push() {
   return {};
 }
 
+bool SlowOutput::is_full() {
+  const auto waits = [this] { return waiting_.size() - at_ >= kBytesMax; };
+  if (!waits()) return false;
+  if (const Status pushed = push(); !pushed) written_ = pushed;
+  return written_ && waits();
+}
+
 Status SlowOutput::finish() {
   for (bool is_written = false; at_ < waiting_.size();) PIF_TRY(write_once(1000, is_written));
   return {};

@@ -5,13 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "pif/tool/channel.h"
+#include "pif/tool/scatter.h"
 
 namespace pif::tool {
 namespace {
-
-constexpr std::size_t kBodyBytes = 256u << 10;    // of a message: many records
-constexpr std::uint64_t kQueuedBytes = 8u << 20;  // that wait for others to take them, before more are read
 
 // In front of each record, on its way and in scratch.
 struct RecordHead {
@@ -20,13 +17,6 @@ struct RecordHead {
   static auto members(auto& self) { return std::tie(self.number, self.length); }
 };
 const std::size_t kHeadBytes = pack_head(RecordHead()).size();
-
-struct Part {
-  bool is_last = false;  // of its sender's
-  static auto members(auto& self) { return std::tie(self.is_last); }
-};
-
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 // What came from one worker: by rising number.
 struct Source {
@@ -60,37 +50,24 @@ struct Partition::Impl {
 // ---- sending and taking ---------------------------------------------------------------------------------------------
 
 Status Partition::Impl::gather(Worker& worker, Team& team, Input& input, const Owner& owner) {
-  Talk talk(team);
-  std::uint32_t ended = 0;
-  Channel<Part> channel(talk, 1, {}, [&](const Channel<Part>::Item& item) -> Status {
-    ended += item.head.is_last ? 1 : 0;
-    return sources[item.from].scratch.append(item.body.span());
+  Scatter scatter(team, worker.width(), [this](std::uint32_t from, std::span<const std::byte> come) {
+    return sources[from].scratch.append(come);
   });
-  std::vector<std::string> bodies(worker.width());
-  const auto send = [&](std::uint32_t rank, bool is_last) {
-    net::Buffer body = net::Buffer::copy_of(bytes_of(bodies[rank]));
-    bodies[rank].clear();
-    return channel.send(rank, {is_last}, std::move(body));
-  };
   RowBatch batch;
   while (input.is_here()) {
     PIF_TRY_VALUE(const bool more, input.next(batch));
     if (!more) break;
     Row row = batch.first;
     batch.for_each([&](std::span<const std::byte> record) {
-      std::string& body = bodies[owner(record)];
+      std::string& body = scatter.to(owner(record));
       body += pack_head(
           RecordHead{input.layout().record_at({input.index(), row++}), static_cast<std::uint32_t>(record.size())});
       body.append(reinterpret_cast<const char*>(record.data()), record.size());
     });
-    for (std::uint32_t rank = 0; rank < bodies.size(); ++rank)
-      if (bodies[rank].size() >= kBodyBytes) PIF_TRY(send(rank, false));
-    PIF_TRY(talk.until([&] { return channel.queued_bytes() < kQueuedBytes; }));
+    for (std::uint32_t rank = 0; rank < worker.width(); ++rank) PIF_TRY(scatter.step(rank));
     worker.progress(input.bytes_read(), input.bytes());
   }
-  for (std::uint32_t rank = 0; rank < bodies.size(); ++rank) PIF_TRY(send(rank, true));
-  PIF_TRY(talk.until([&] { return ended == worker.width(); }));
-  return talk.end();
+  return scatter.end();
 }
 
 Status Partition::Impl::open() {

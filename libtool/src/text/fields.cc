@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
+
 #include "pif/tool/csv.h"
 
 namespace pif::tool {
@@ -33,6 +35,19 @@ std::string_view between(std::string_view record, std::size_t index, char separa
 }
 
 }  // namespace
+
+FieldSyntax FieldOptions::syntax() const {
+  if (csv) return {FieldSyntax::Kind::kCsv, separator.empty() ? ',' : separator.front()};
+  if (separator.empty()) return {};
+  return {FieldSyntax::Kind::kCharacter, separator.front()};
+}
+
+void add_field_options(CLI::App& app, FieldOptions& options) {
+  app.add_option("-t", options.separator, "character between fields (default: blanks)")
+      ->type_name("C")
+      ->check([](const std::string& text) { return text.size() == 1 ? "" : "must be one character"; });
+  app.add_flag("--csv", options.csv, "fields are those of CSV (pif put --csv)");
+}
 
 std::string_view field_of(std::string_view record, std::size_t index, const FieldSyntax& syntax, std::string& buffer,
                           bool* is_there) {

@@ -6,14 +6,29 @@
 #include <string>
 #include <string_view>
 
+namespace CLI {
+class App;
+}
+
 namespace pif::tool {
 
-// What stands between fields: blanks (any number of spaces and tabs), one character, or commas of CSV with its quotes.
+// Fields are separated by blanks (any number of spaces and tabs), by one character, or by commas of CSV with its
+// quotes.
 struct FieldSyntax {
   enum class Kind : std::uint8_t { kBlanks, kCharacter, kCsv };
   Kind kind = Kind::kBlanks;
   char separator = ',';  // not of blanks
 };
+
+// What a user said of fields. The separator has one character, or none: blanks, and a comma of CSV.
+struct FieldOptions {
+  std::string separator;
+  bool csv = false;
+  // What that means.
+  FieldSyntax syntax() const;
+};
+// -t and --csv. Parsing writes to `options`, which outlives that.
+void add_field_options(CLI::App& app, FieldOptions& options);
 
 // The text of field `index` (from 0) of a record, whose line break is no part of it; empty: there is none, which
 // *is_there says. It is in the record, or in `buffer`.

@@ -23,7 +23,7 @@ namespace pif::tool {
 
 class Partition {
  public:
-  // Whose the record is: a rank.
+  // Names the worker, by rank, that a record goes to.
   using Owner = std::function<std::uint32_t(std::span<const std::byte> record)>;
   // Called by all workers: a talk of the team. Returns when all that is this worker's has come. kIo, kNoSpace: scratch
   // cannot be written; else as Input::next() and a talk.

@@ -18,16 +18,21 @@ class SlowOutput {
 
   // It waits until push() or finish().
   void add(std::string_view text) { waiting_ += text; }
+  // For StreamTaker::is_full: true while it is full, though as much as goes was written. After an error of that it is
+  // false: StreamTaker::take can say it, and this cannot.
+  bool is_full();
+  // That error.
+  const Status& written() const { return written_; }
   // Writes as much as goes now. kCancelled: nobody reads any more; kIo and kNoSpace: as write(2).
   [[nodiscard]] Status push();
   // All of it, however long that takes.
   [[nodiscard]] Status finish();
-  bool is_full() const { return waiting_.size() - at_ >= kBytesMax; }
 
  private:
   [[nodiscard]] Status write_once(int wait_ms, bool& is_written);
   std::string waiting_;
   std::size_t at_ = 0;
+  Status written_;
 };
 
 }  // namespace pif::tool
