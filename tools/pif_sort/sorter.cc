@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cost.h"
 #include "messages.h"
 #include "pif/base/assert.h"
 #include "runs/common.h"
@@ -147,6 +148,7 @@ double Sorter::take_seconds() {
 Result<Runs> Sorter::sort_runs() {
   PIF_TRY_VALUE(Runs own, load_runs(worker_, inputs_, maker_, {own_memory(), first(), options_.merge_inputs}));
   outcome_.sort_seconds = take_seconds();
+  worker_.begin_phase(kMergePhase);
   return own;
 }
 
@@ -172,6 +174,7 @@ Status Sorter::merge_far() {
 
 Status Sorter::run() {
   begun_ = worker_.clock().now();
+  worker_.begin_phase(kSortPhase);
   if (options_.merge != MergeKind::kSplit) {
     PIF_TRY(merge_by_token());
   } else {

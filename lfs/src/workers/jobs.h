@@ -99,8 +99,14 @@ struct Job {
   std::uint64_t kept_bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& [rank, description] : descriptions) bytes += description.size();
-    for (const auto& event : events) bytes += event.result().size();
+    for (const auto& event : events) bytes += event.result().size() + event.said().size();
     for (const auto& worker : workers) bytes += worker.stream.size();
+    return bytes;
+  }
+  // Of what workers said, what the controller has not seen.
+  std::uint64_t kept_words() const {
+    std::uint64_t bytes = 0;
+    for (const auto& event : events) bytes += event.said().size();
     return bytes;
   }
   // Whether the controller, which waits, takes something of a stream.

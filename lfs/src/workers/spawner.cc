@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -19,35 +20,62 @@
 namespace pif::lfs {
 namespace {
 
-constexpr std::size_t kLastWordsMax = 4096;  // bytes of stderr that are kept: the end
+constexpr std::size_t kLastWordsMax = 4096;  // bytes of stdout and stderr that are kept: the end
+constexpr std::size_t kSaidMax = 1u << 20;   // that wait to be given; what comes beyond is counted only
 constexpr int kWorkerSocket = 3;             // where a worker finds its connection (libtool knows it too)
 // pif-exec knows these: where it says that the program is not there, and what is run then.
 constexpr int kBegunPipe = 4;
 constexpr int kStoredProgram = 5;
 
-// Keeps the end of what comes out of a non-blocking pipe. A worker that writes faster than it is polled loses words,
-// never time: its end of the pipe does not block either.
-class LastWords {
+// Keeps what comes out of a non-blocking pipe: what nobody has taken yet, and the end of all. A worker that writes
+// faster than it is polled loses words, never time: its end of the pipe does not block either.
+class Words {
  public:
-  explicit LastWords(UniqueFd pipe) : pipe_(std::move(pipe)) {}
+  explicit Words(UniqueFd pipe) : pipe_(std::move(pipe)) {
+    (void)::fcntl(pipe_.get(), F_SETPIPE_SZ, static_cast<int>(kSaidMax));  // else it has room for 64 KiB
+  }
 
   void drain() {
-    std::array<char, 4096> piece;
-    for (int i = 0; i < 32; ++i) {  // at most two pipes full
+    std::array<char, 16384> piece;
+    for (std::size_t i = 0; i < 2 * kSaidMax / piece.size(); ++i) {  // at most two pipes full
       const ssize_t got = ::read(pipe_.get(), piece.data(), piece.size());
       if (got <= 0) break;
-      text_.append(piece.data(), static_cast<std::size_t>(got));
-      if (text_.size() > kLastWordsMax) text_.erase(0, text_.size() - kLastWordsMax);
+      add({piece.data(), static_cast<std::size_t>(got)});
     }
   }
-  std::string take() {
+  // Whole lines, or what is as long as that.
+  std::string take(std::size_t bytes) {
     drain();
-    return std::move(text_);
+    std::size_t end = said_.rfind('\n', bytes - 1);
+    end = end != std::string::npos ? end + 1 : said_.size() > bytes ? bytes : 0;
+    std::string lines = said_.substr(0, end);
+    said_.erase(0, end);
+    if (said_.empty()) lines += say_left_out();
+    return lines;
   }
+  std::string take_all() {
+    drain();
+    std::string all = std::exchange(said_, {});
+    return all + say_left_out();
+  }
+  std::string last() const { return end_; }
 
  private:
+  void add(std::string_view piece) {
+    end_ += piece;
+    if (end_.size() > kLastWordsMax) end_.erase(0, end_.size() - kLastWordsMax);
+    const std::size_t room = kSaidMax - std::min(said_.size(), kSaidMax);
+    said_ += piece.substr(0, left_out_ > 0 ? 0 : room);
+    if (left_out_ > 0 || piece.size() > room) left_out_ += piece.size() - (left_out_ > 0 ? 0 : room);
+  }
+  std::string say_left_out() {
+    if (left_out_ == 0) return {};
+    return fmt::format("\n[{} bytes were left out here]\n", std::exchange(left_out_, 0));
+  }
+
   UniqueFd pipe_;
-  std::string text_;
+  std::string said_, end_;
+  std::uint64_t left_out_ = 0;  // behind said_
 };
 
 struct SpawnActions {
@@ -174,7 +202,7 @@ class RealSpawner final : public Spawner {
     PIF_TRY_VALUE(UniqueFd theirs, raise(sockets[1]));
     std::array<int, 2> pipe{};
     if (::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail_errno(errno, "cannot make a worker's stderr");
-    LastWords words{UniqueFd(pipe[0])};
+    Words words{UniqueFd(pipe[0])};
     PIF_TRY_VALUE(UniqueFd mouth, raise(pipe[1]));
 
     PIF_TRY_VALUE(BegunPipe begun, BegunPipe::make(!order.build.empty()));
@@ -214,6 +242,11 @@ class RealSpawner final : public Spawner {
     ::kill(static_cast<pid_t>(process), SIGKILL);
   }
 
+  std::string said(ProcessId process, std::size_t bytes) override {
+    const auto found = running_.find(process);
+    return found == running_.end() ? std::string() : found->second.words.take(bytes);
+  }
+
   std::optional<WorkerExit> exited(ProcessId process) override {
     const auto found = running_.find(process);
     if (found == running_.end()) return WorkerExit{};
@@ -227,14 +260,15 @@ class RealSpawner final : public Spawner {
     WorkerExit exit;
     exit.by_signal = info.si_code != CLD_EXITED;
     exit.value = info.si_status;
-    exit.last_words = found->second.words.take();
+    exit.said = found->second.words.take_all();
+    exit.last_words = found->second.words.last();
     running_.erase(found);
     return exit;
   }
 
  private:
   struct Process {
-    LastWords words;
+    Words words;
     UniqueFd begun;  // until it is known
   };
 

@@ -16,9 +16,14 @@
 
 namespace pif::lfs {
 
-inline constexpr std::size_t kPartBytesMax = 64u << 10;                 // of a description or a result, in one message
-inline constexpr std::size_t kWholeBytesMax = 20u << 20;                // of a description, or of one worker's result
-inline constexpr std::size_t kStreamBytesMax = 1u << 20;                // of one worker, kept for its controller
+inline constexpr std::size_t kPartBytesMax = 64u << 10;   // of a description or a result, in one message
+inline constexpr std::size_t kWholeBytesMax = 20u << 20;  // of a description, or of one worker's result
+inline constexpr std::size_t kStreamBytesMax = 1u << 20;  // of one worker, kept for its controller
+// What workers write on stdout and stderr goes to the controller: so much of one at a poll, which makes some 1 MiB a
+// second; in one event; and what is kept of it until the controller has seen it.
+inline constexpr std::size_t kSaidAtOnce = 100u << 10;
+inline constexpr std::size_t kSaidPartMax = 32u << 10;
+inline constexpr std::size_t kSaidKeptMax = 1u << 20;
 inline constexpr Duration kPollEvery = std::chrono::milliseconds(100);  // of processes whose connection is open
 inline constexpr Duration kPollSoon = std::chrono::milliseconds(1);     // of those that begin, or are ending
 inline constexpr net::CallId kFirstCall = net::CallId{1}
@@ -101,6 +106,8 @@ struct WorkerHost::Impl {
   void settle_beginning(Job& job, Worker& worker, bool lacks);
   void poll_workers();
   bool poll_worker(Job& job, Worker& worker);
+  void pass_words(Job& job, Worker& worker);
+  void add_words(Job& job, std::uint32_t rank, std::string_view words);
   void remove_folder(std::string path);
   void remove_next_folder();
   void kill_job(Job& job, std::string_view why);

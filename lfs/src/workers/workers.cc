@@ -16,6 +16,12 @@ constexpr Duration kTombstone = std::chrono::seconds(10);           // a killed 
 constexpr Duration kExitPatience = std::chrono::milliseconds(500);  // a worker that hung up must be gone by then
 constexpr std::size_t kMeetBytesMax = 1024;                         // of one worker
 
+// Of one that failed: its last words are told with how it ended.
+std::string_view without_last_line(std::string_view words) {
+  while (words.ends_with('\n')) words.remove_suffix(1);
+  return words.substr(0, words.rfind('\n') + 1);
+}
+
 }  // namespace
 
 // ---- workers' own requests ----------------------------------------------------------------------------------------
@@ -74,6 +80,7 @@ void WorkerHost::Impl::worker_result(const Request& request, const proto::Worker
   auto& [job, worker] = *speaker;
   if (const auto checked = check_result(job, worker, asked.result().size()); !checked)
     return refuse(asker, checked.error());
+  if (worker.result_bytes == 0) pass_words(job, worker);  // before it: with a failure the controller hears no more
   worker.result_bytes += asked.result().size();
   worker.has_result = !asked.more();
   proto::JobWaitReply::Event event;
@@ -286,6 +293,21 @@ void WorkerHost::Impl::settle_beginning(Job& job, Worker& worker, bool lacks) {
   }
 }
 
+// A controller that does not take them leaves them where they are, and at last they are counted only.
+void WorkerHost::Impl::pass_words(Job& job, Worker& worker) {
+  if (worker.lacks || job.kept_words() > kSaidKeptMax) return;
+  add_words(job, worker.rank, world.spawner.said(worker.process, kSaidAtOnce));
+}
+
+void WorkerHost::Impl::add_words(Job& job, std::uint32_t rank, std::string_view words) {
+  for (std::size_t at = 0; at < words.size(); at += kSaidPartMax) {
+    proto::JobWaitReply::Event event;
+    event.set_rank(rank);
+    event.set_said(std::string(words.substr(at, kSaidPartMax)));
+    add_event(job, std::move(event));
+  }
+}
+
 // Returns whether the worker is still there.
 bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
   if (const auto spawning = worker.spawning) {
@@ -294,6 +316,7 @@ bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
   }
   auto exit = world.spawner.exited(worker.process);
   if (!exit) {
+    if (worker.hung_up == kNever) pass_words(job, worker);  // else it is about to end, and its last words are for that
     if (worker.hung_up != kNever && now() - worker.hung_up > kExitPatience) world.spawner.kill(worker.process);
     return true;
   }
@@ -310,6 +333,7 @@ bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
     world.messenger.disconnect(std::exchange(worker.peer, 0));
   }
   if (worker.lacks) return false;  // it was no worker yet
+  add_words(job, worker.rank, exit->by_signal || exit->value != 0 ? without_last_line(exit->said) : exit->said);
   proto::JobWaitReply::Event event;
   event.set_rank(worker.rank);
   if (exit->by_signal)

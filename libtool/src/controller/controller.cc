@@ -6,6 +6,7 @@
 
 #include "controller/job_run.h"
 #include "controller/stand_ins.h"
+#include "controller/trace_file.h"
 #include "pif/access/sealing.h"
 #include "pif/base/assert.h"
 #include "pif/net/real_messenger.h"
@@ -88,6 +89,7 @@ struct Controller::Impl {
   std::vector<Made> outputs;
   StandIns stand_ins;  // of the present job
   Report report;
+  TraceFile trace;
   std::optional<Result<Calibration>> calibration;  // as far as it was asked for
 };
 
@@ -135,6 +137,7 @@ void Controller::set_copy_of(std::size_t output, std::size_t input) {
 File& Controller::input(std::size_t i) { return impl_->inputs[i]; }
 File& Controller::output(std::size_t i) { return impl_->outputs[i].file; }
 Report& Controller::report() { return impl_->report; }
+std::string Controller::trace() const { return impl_->trace.to_json(impl_->report, impl_->session.clock()); }
 bool Controller::is_cancelled() const { return impl_->options.is_cancelled && impl_->options.is_cancelled(); }
 Client& Controller::client() { return impl_->client; }
 const std::string& Controller::folder() const { return impl_->options.folder; }
@@ -245,6 +248,8 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const Wor
   }
   description.set_apart(options.apart);
   description.set_threads(job.threads);
+  description.set_traced(options.is_traced);
+  if (options.debugged) description.set_debugged(*options.debugged);
   PIF_TRY(let_talk(description));
   return description;
 }
@@ -286,6 +291,9 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
   }
   Impl& impl = *impl_;
   PIF_TRY_VALUE(const Workers workers, impl.workers_of(job));
+  if (impl.options.debugged && *impl.options.debugged >= workers.size())
+    return fail(Code::kInvalid, fmt::format("there is no worker {} to be debugged: the job has {}, from 0",
+                                            *impl.options.debugged, workers.size()));
   PIF_TRY_VALUE(const job::JobDescription description, impl.describe(job, workers));
   if (impl.options.on_start) impl.options.on_start();
   JobRun run(
@@ -364,6 +372,8 @@ Status Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const 
     report.bytes_written_local += end.bytes_written();
     report.bytes_cloned += end.bytes_cloned();
     report.bytes_moved += end.bytes_sent();
+    report.bytes_messaged += end.bytes_messaged();
+    if (options.is_traced) trace.add_worker(rank, workers.places[rank].name(), end);
   }
   report.bytes_client_side = report.bytes_read_local + report.bytes_written_local;
   for (std::size_t number = 0; number < outputs.size(); ++number) {

@@ -23,7 +23,8 @@ constexpr Duration kWaitTimeout = 2 * kSilenceMax;  // of a JobWait: an LFS that
 constexpr Duration kSpawnTimeout = seconds(15);
 constexpr Duration kKillTimeout = seconds(1);
 constexpr std::size_t kReportBytesMax =
-    kJobResultBytesMax + (1u << 20);  // of a worker: its result, and what libtool adds
+    kJobResultBytesMax + (3u << 20);              // of a worker: its result, and what libtool adds
+constexpr std::size_t kLineBytesMax = 64u << 10;  // of what a worker writes; longer ones come in pieces
 
 std::string signal_name(int number) {
   const char* const text = strsignal(number);
@@ -360,6 +361,7 @@ Status JobRun::take_event(const proto::JobWaitReply::Event& event) {
     case Event::kProgress: return take_progress(event.rank(), event.progress());
     case Event::kResult: return take_result(event.rank(), event);
     case Event::kMeet: return take_meet(event.rank(), event.meet());
+    case Event::kSaid: take_said(event.rank(), event.said()); return {};
     case Event::kExited:
     case Event::kKilled: return take_exit(event.rank(), event);
     case Event::WHAT_NOT_SET: return {};
@@ -397,10 +399,30 @@ Status JobRun::take_meet(std::uint32_t rank, std::string value) {
   return {};
 }
 
+void JobRun::take_said(std::uint32_t rank, const std::string& words) {
+  std::string& said = nodes_[rank].said;
+  said += words;
+  std::string_view rest = said;
+  for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+    show_line(rank, rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  if (rest.size() > kLineBytesMax) {
+    show_line(rank, rest);
+    rest = {};
+  }
+  said.erase(0, said.size() - rest.size());
+}
+
+void JobRun::show_line(std::uint32_t rank, std::string_view line) const {
+  if (options_.on_words) options_.on_words(rank, place_of(nodes_[rank].info), line);
+}
+
 Status JobRun::take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& event) {
   Node& node = nodes_[rank];
   node.exited = true;
   const bool killed = event.what_case() == proto::JobWaitReply::Event::kKilled;
+  if (const std::string rest = std::exchange(node.said, {}); !rest.empty()) show_line(rank, rest);
   if (!killed && event.exited() == 0 && node.end) return {};
   std::string how =
       killed ? "died of " + signal_name(event.killed()) : fmt::format("ended with exit code {}", event.exited());

@@ -34,6 +34,7 @@ class JobRun {
   struct Node {
     proto::NodeInfo info;               // of its LFS
     std::string report;                 // as much as has come
+    std::string said;                   // of a line whose end has not come
     std::optional<job::WorkerEnd> end;  // it, when it is whole
     bool exited = false;
     std::optional<std::string> meet;  // what its worker gives the others
@@ -93,6 +94,9 @@ class JobRun {
   [[nodiscard]] Status take_result(std::uint32_t rank, const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_meet(std::uint32_t rank, std::string value);
   [[nodiscard]] Status take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& event);
+  // Gives whole lines to on_words; the rest stays.
+  void take_said(std::uint32_t rank, const std::string& words);
+  void show_line(std::uint32_t rank, std::string_view line) const;
   [[nodiscard]] Status take_progress(std::uint32_t rank, const std::string& bytes);
   // Of a worker that waits.
   [[nodiscard]] Status take_letters(std::uint32_t rank, const job::LetterCounts& counts);

@@ -103,6 +103,7 @@ std::string Report::to_json() const {
   json["bytes_written_local"] = bytes_written_local;
   json["bytes_cloned"] = bytes_cloned;
   json["bytes_moved"] = bytes_moved;
+  json["bytes_messaged"] = bytes_messaged;
   json["bytes_client_side"] = bytes_client_side;
   json["seconds"] = json_of(phases);
   json["seconds_total"] = seconds_of(total());

@@ -40,7 +40,7 @@ Result<ReportFile> ReportFile::open(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), kFlags | O_EXCL, kReportMode));
   const bool is_new = static_cast<bool>(fd);
   if (!is_new && errno == EEXIST) fd = UniqueFd(::open(path.c_str(), kFlags, kReportMode));
-  if (!fd) return fail_errno(errno, "cannot write the report to " + path);
+  if (!fd) return fail_errno(errno, "cannot write to " + path);
   return ReportFile(path, std::move(fd), is_new);
 }
 

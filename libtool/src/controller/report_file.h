@@ -8,8 +8,8 @@
 
 namespace pif::tool {
 
-// The file of --report. It is opened before a job begins, when nothing is lost yet if that fails; an older report in it
-// stays until there is a new one, and a file that was not there goes again if there is none.
+// The file of --report or --trace. It is opened before a job begins, when nothing is lost yet if that fails; an older
+// report in it stays until there is a new one, and a file that was not there goes again if there is none.
 class ReportFile {
  public:
   // path: "-" is standard output, and nothing is no file.

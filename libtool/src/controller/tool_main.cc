@@ -43,6 +43,8 @@ struct CommonOptions {
   bool quiet = false;
   bool verbose = false;
   bool explain = false;
+  std::string trace;
+  std::optional<std::uint32_t> debugged;
 };
 
 // ---- the worker's role --------------------------------------------------------------------------------------------
@@ -95,9 +97,11 @@ int work(const Tool& tool) {
   WorkerWorld world{**messenger, *storage, entropy, {}, listen};
   world.connection.fd = std::move(connection);
   world.has_threads = true;
-  const Status outcome = Worker::run(std::move(world), tool.work);
-  // The LFS keeps the end of stderr, in case the report did not get through.
-  return outcome ? static_cast<int>(ExitCode::kDone) : failed(tool.name, outcome.error());
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a pipe, but somebody reads along
+  const Worker::Outcome outcome = Worker::run(std::move(world), tool.work);
+  if (outcome) return static_cast<int>(ExitCode::kDone);
+  // The LFS keeps the end of stderr.
+  return outcome.is_reported ? static_cast<int>(ExitCode::kFailed) : failed(tool.name, outcome.status.error());
 }
 
 // As of `pif`: an option with an empty value is no option that was not given.
@@ -167,6 +171,12 @@ void add_common(CLI::App& app, CommonOptions& common) {
   app.add_flag("-q,--quiet", common.quiet, "print nothing but errors");
   app.add_flag("--verbose", common.verbose, "print the report");
   app.add_flag("--explain", common.explain, "print the plan and do nothing");
+  app.add_option("--trace", common.trace,
+                 "write what each worker did when to FILE: a Chrome trace, as Perfetto shows it")
+      ->type_name("FILE");
+  app.add_option("--debug-worker", common.debugged,
+                 "stop that worker at its start, for a debugger, and say where it is")
+      ->type_name("RANK");
 }
 
 std::string program_path() {
@@ -201,6 +211,14 @@ ControllerOptions controller_options(const CommonOptions& common, HeldSignals& s
   options.is_cancelled = [&signals] { return signals.came(); };
   options.on_progress = [&line](std::uint64_t done, std::uint64_t total) { line.show(done, total); };
   options.on_finish = [&line] { line.clear(); };
+  if (!common.quiet) {
+    options.on_words = [&line](std::uint32_t, const std::string& node, std::string_view words) {
+      line.clear();
+      print_error(fmt::format("{}: {}\n", node, visible(words)));
+    };
+  }
+  options.is_traced = !common.trace.empty();
+  options.debugged = common.debugged;
   return options;
 }
 
@@ -245,6 +263,7 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common, HeldSign
   net::SystemClock clock;
   const Time start = clock.now();
   PIF_TRY_VALUE(ReportFile file, ReportFile::open(common.explain ? "" : common.report));
+  PIF_TRY_VALUE(ReportFile trace, ReportFile::open(common.explain ? "" : common.trace));
   ConnectOptions connect;
   connect.where = common.where;
   connect.program = tool.name;
@@ -264,6 +283,7 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common, HeldSign
   signals.release();
   if (!code) return fail(code.error());
   line.clear();
+  if (!common.trace.empty()) PIF_TRY(trace.write(controller.trace()));
   PIF_TRY(show_report(controller.report(), common, file));
   return *code;
 }

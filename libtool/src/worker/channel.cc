@@ -6,6 +6,7 @@
 
 #include "pif/base/assert.h"
 #include "pif/tool/team.h"
+#include "worker/debugger.h"
 #include "worker/mail.h"
 
 namespace pif::tool {
@@ -20,7 +21,10 @@ constexpr std::uint64_t kLettersTold = kLettersMax / 4;  // taken before that is
 // ---- a talk ---------------------------------------------------------------------------------------------------------
 
 Talk::Talk(Team& team, Duration patience)
-    : team_(team), patience_(patience), flows_(std::make_shared<Flows>()), lines_(team.worker_->width()) {
+    : team_(team),
+      patience_(team.worker_->is_debugged() ? kDebuggerPatience : patience),
+      flows_(std::make_shared<Flows>()),
+      lines_(team.worker_->width()) {
   team_.mail_->next_step();
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/limits.h"
+#include "worker/trace.h"
 
 namespace pif::tool {
 namespace {
@@ -43,8 +44,9 @@ Status Input::open() {
 }
 
 Result<bool> Input::next(RowBatch& batch) {
-  if (!is_here() || next_ >= rows()) return false;
-  PIF_TRY(read(next_, rows() - next_, kBatchBytes, batch));
+  const Row end = std::min(end_, rows());
+  if (!is_here() || next_ >= end) return false;
+  PIF_TRY(read(next_, end - next_, kBatchBytes, batch));
   next_ += batch.count;
   return true;
 }
@@ -58,6 +60,7 @@ Status Input::read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& 
     batch.data.clear();
     return {};
   }
+  TraceSpan span(trace_, "read");
   if (format().is_fixed()) {
     batch.count = std::min(batch.count, std::max<std::uint64_t>(bytes / batch.record_length, 1));
     PIF_TRY(read_fixed(batch));
@@ -65,6 +68,7 @@ Status Input::read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& 
     PIF_TRY(read_variable(bytes, batch));
   }
   bytes_read_ += batch.data.size();
+  span.set_bytes(batch.data.size());
   return {};
 }
 
@@ -117,6 +121,8 @@ bool Output::has_component(LfsIndex lfs) const {
 Status Output::write(const RowBatch& batch) {
   if (batch.count == 0) return {};
   if (!sink_) return fail(Code::kInvalid, fmt::format("{} has no component on this worker's LFS", file().path));
+  TraceSpan span(trace_, "write");
+  span.set_bytes(batch.data.size());
   if (!format().is_fixed()) return sink_->append_rows(batch.first, batch.lengths, batch.data);
   const std::uint64_t length = format().record_length;
   const std::uint64_t last = batch.data.size() - (batch.count - 1) * length;

@@ -72,6 +72,9 @@ Result<net::PeerId> Mail::peer(std::uint32_t rank) {
 
 Status Mail::send(std::uint32_t rank, job::Mail mail, net::Buffer body) {
   PIF_TRY_VALUE(const net::PeerId id, peer(rank));
+  TraceSpan span(worker_.impl_->trace.get(), "send", rank);
+  span.set_bytes(body.size() + mail.item().head().size());
+  worker_.impl_->bytes_messaged += body.size() + mail.item().head().size();
   mail.set_number(++sent_[rank]);
   net::Packet packet = packet_of(std::move(mail));
   packet.body = std::move(body);
@@ -103,6 +106,7 @@ Status Mail::take_packet(net::Packet packet) {
   letter.from = envelope.from();
   PIF_TRY_VALUE(letter.mail, parse_message<job::Mail>(envelope.value(), envelope.from()));
   letter.body = std::move(packet.body);
+  if (worker_.impl_->trace) worker_.impl_->trace->add_now("receive", letter.from, letter.body.size());
   letter.handles = std::move(packet.handles);
   const std::uint64_t number = letter.mail.number();
   if (number == 0) {
@@ -141,6 +145,7 @@ job::LetterCounts Mail::letters() const {
 // A connection over tcp that breaks loses what is under way, and ZeroMQ connects again without a word. So the
 // controller gets counts from whoever waits, and has taken all that has come.
 Result<std::optional<net::Delivery>> Mail::await(Time deadline) {
+  TraceSpan span(deadline == Time{} ? nullptr : worker_.impl_->trace.get(), "wait");
   if (far_.empty()) return messenger_->receive(deadline);
   PIF_TRY_VALUE(auto come, messenger_->receive(Time{}));
   if (come || deadline == Time{}) return come;

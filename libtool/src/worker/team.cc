@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "pif/base/assert.h"
 #include "pif/base/packed.h"
 #include "pif/tool/message.h"
+#include "worker/debugger.h"
 #include "worker/mail.h"
 #include "worker/values.h"
 #include "worker/worker_impl.h"
@@ -39,6 +41,7 @@ Result<Handle> another(const Handle& handle) {
 
 Result<Team> Team::join(Worker& worker, Duration patience) {
   PIF_TRY_VALUE(Mail* const mail, Mail::of(worker));
+  if (worker.impl_->description.has_debugged()) patience = kDebuggerPatience;
   return Team(worker, *mail, patience);
 }
 
@@ -66,6 +69,57 @@ Result<std::vector<std::string>> Team::all_gather(std::string value) {
   PIF_TRY(step.finish());
   auto all = unpack_values(list, Tree(0, width), width);
   return all || !tree.parent() ? std::move(all) : sent_wrong(*tree.parent(), all.error());
+}
+
+Result<std::vector<std::string>> Team::all_to_all(const std::vector<std::string_view>& values) {
+  const std::uint32_t rank = worker_->rank(), width = worker_->width();
+  if (values.size() != width)
+    return fail(Code::kInvalid, fmt::format("{} values for {} workers", values.size(), width));
+  std::vector<std::uint32_t> ranks(width);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  ValueStep step(*this, patience_, ranks);
+  for (std::uint32_t i = 0; i < width; ++i) {
+    const std::uint32_t to = rank + i < width ? rank + i : rank + i - width;  // not all to the same one at once
+    PIF_TRY(step.send(to, values[to]));
+  }
+  std::vector<std::string> come(width);
+  for (const std::uint32_t from : ranks) {
+    PIF_TRY_VALUE(come[from], step.receive(from));
+  }
+  PIF_TRY(step.finish());
+  return come;
+}
+
+Result<std::vector<std::string>> Team::gather(std::string value, std::uint32_t to) {
+  const std::uint32_t rank = worker_->rank(), width = worker_->width();
+  if (to >= width) return fail(Code::kInvalid, fmt::format("there is no worker {}", to));
+  std::vector<std::uint32_t> senders(rank == to ? width : 0);
+  std::iota(senders.begin(), senders.end(), 0);
+  ValueStep step(*this, patience_, senders);
+  PIF_TRY(step.send(to, value));
+  std::vector<std::string> values;
+  for (const std::uint32_t from : senders) {
+    PIF_TRY_VALUE(values.emplace_back(), step.receive(from));
+  }
+  PIF_TRY(step.finish());
+  return values;
+}
+
+Result<std::string> Team::all_reduce(std::string value,
+                                     const std::function<Status(std::string& to, std::string_view value)>& f) {
+  const Tree tree(worker_->rank(), worker_->width());
+  ValueStep step(*this, patience_, tree.neighbours());
+  for (const std::uint32_t child : tree.children()) {
+    PIF_TRY_VALUE(const std::string below, step.receive(child));
+    if (const Status added = f(value, below); !added) return sent_wrong(child, added.error());
+  }
+  if (tree.parent()) {
+    PIF_TRY(step.send(*tree.parent(), value));
+    PIF_TRY_VALUE(value, step.receive(*tree.parent()));
+  }
+  for (const std::uint32_t child : tree.children()) PIF_TRY(step.send(child, value));
+  PIF_TRY(step.finish());
+  return value;
 }
 
 Status Team::barrier() {

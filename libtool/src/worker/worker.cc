@@ -13,6 +13,7 @@
 #include "pif/machine/limits.h"
 #include "pif/tool/threads.h"
 #include "pif/wire/convert.h"
+#include "worker/debugger.h"
 #include "worker/worker_impl.h"
 
 namespace pif::tool {
@@ -65,6 +66,7 @@ Status Worker::Impl::start() {
   links.set_credential(description.credential());
   links.count_from(first_request(job_id, rank));
   links.adopt(description.nodes(static_cast<int>(rank)).id(), node_name, lfs, kBulkBytes);
+  if (description.traced()) trace = std::make_unique<Trace>(world.messenger.clock());
   inputs.resize(static_cast<std::size_t>(description.inputs_size()));
   outputs.resize(static_cast<std::size_t>(description.outputs_size()));
   return {};
@@ -134,6 +136,7 @@ Result<File*> Worker::Impl::attached(std::unique_ptr<File>& slot, const job::Job
     PIF_TRY_VALUE(access::FileParts parts, parts_of(file, description));
     const auto index = index_of(parts);
     std::unique_ptr<File> made(new File(world.storage, std::move(parts), index));
+    made->trace_ = trace.get();
     PIF_TRY(attach(*made));
     slot = std::move(made);
   }
@@ -179,9 +182,9 @@ Status Worker::Impl::stream(std::string_view bytes) {
   return {};
 }
 
-Status Worker::Impl::report(const Status& outcome) {
+Status Worker::Impl::report(Status outcome, bool& is_reported) {
   job::WorkerEnd end;
-  Status ended = outcome;
+  Status ended = std::move(outcome);
   if (ended && result.size() > kJobResultBytesMax) {
     ended = fail(Code::kTooLarge, fmt::format("a worker's result of {} bytes; at most {} are allowed", result.size(),
                                               kJobResultBytesMax));
@@ -194,10 +197,13 @@ Status Worker::Impl::report(const Status& outcome) {
   if (ended) ended = end_outputs(end);
   if (!ended) *end.mutable_error() = wire::proto_of(ended.error(), node_name);
   for (const auto& input : inputs) {
-    if (input) end.set_bytes_read(end.bytes_read() + input->bytes_read());
+    if (input) bytes_read += input->bytes_read();
   }
+  end.set_bytes_read(bytes_read);
   end.set_bytes_sent(bytes_sent);
   end.set_bytes_streamed(bytes_streamed);
+  end.set_bytes_messaged(bytes_messaged);
+  if (ended && trace) trace->add_to(end);
   if (ended) end.set_value(std::move(result));
   if (ended && mail) *end.mutable_letters() = mail->letters();
   inputs.clear();
@@ -211,13 +217,26 @@ Status Worker::Impl::report(const Status& outcome) {
     part.set_more(at < text.size());
     PIF_TRY(caller.call(lfs, std::move(part), kLocalTimeout, node_name));
   } while (at < text.size());
+  is_reported = true;
   return ended;
 }
 
-Status Worker::run(WorkerWorld world, const WorkerFunction& work) {
+Worker::Outcome Worker::run(WorkerWorld world, const WorkerFunction& work) {
   Worker worker(std::make_unique<Impl>(std::move(world)));
-  PIF_TRY(worker.impl_->start());
-  return worker.impl_->report(work(worker));
+  if (Status started = worker.impl_->start(); !started) return {std::move(started), false};
+  const job::JobDescription& description = worker.impl_->description;
+  if (description.has_debugged() && description.debugged() == worker.rank())
+    stop_for_debugger(fmt::format("worker {} on {}", worker.rank(), worker.node()));
+  Status ended = work(worker);
+  Outcome outcome;
+  outcome.status = worker.impl_->report(std::move(ended), outcome.is_reported);
+  return outcome;
+}
+
+bool Worker::is_debugged() const { return impl_->description.has_debugged(); }
+
+void Worker::begin_phase(const std::string& name) {
+  if (impl_->trace) impl_->trace->begin_phase(name);
 }
 
 // ---- what a tool asks ---------------------------------------------------------------------------------------------
@@ -301,6 +320,12 @@ Result<Input*> Worker::input(std::size_t i) {
 Result<Output*> Worker::output(std::size_t i) {
   if (i >= impl_->outputs.size()) return fail(Code::kInvalid, fmt::format("the job has no output {}", i));
   return impl_->attached(impl_->outputs[i], impl_->description.outputs(static_cast<int>(i)));
+}
+
+void Worker::close_input(std::size_t i) {
+  auto& slot = impl_->inputs[i];
+  if (slot) impl_->bytes_read += slot->bytes_read();
+  slot.reset();
 }
 
 Result<Scratch> Worker::scratch() {

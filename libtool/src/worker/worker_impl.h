@@ -12,6 +12,7 @@
 #include "pif/tool/worker.h"
 #include "worker/job.h"
 #include "worker/mail.h"
+#include "worker/trace.h"
 
 namespace pif::tool {
 
@@ -32,7 +33,8 @@ struct Worker::Impl {
   void send_status(const job::WorkerStatus& status);
   // More for the controller, which takes it when it wants to.
   [[nodiscard]] Status stream(std::string_view bytes);
-  [[nodiscard]] Status report(const Status& outcome);
+  // is_reported: the controller is told, or will be.
+  [[nodiscard]] Status report(Status outcome, bool& is_reported);
   [[nodiscard]] Status end_outputs(job::WorkerEnd& end);
   [[nodiscard]] std::optional<LfsIndex> index_of(const access::FileParts& parts) const;
   // That the workers on this machine may use; 1 in a simulation. Looked up when first asked for. Any thread.
@@ -46,11 +48,14 @@ struct Worker::Impl {
   std::uint32_t rank = 0;
   std::string node_name;
   job::JobDescription description;
+  std::unique_ptr<Trace> trace;                // null: nobody asked for one. Before files, which add to it
   std::vector<std::unique_ptr<Input>> inputs;  // by number; empty until asked for
   std::vector<std::unique_ptr<Output>> outputs;
   std::string result;
+  std::uint64_t bytes_read = 0;  // of inputs that are closed
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_streamed = 0;
+  std::uint64_t bytes_messaged = 0;
   std::shared_ptr<std::atomic<int>> lost = std::make_shared<std::atomic<int>>(0);  // by a disk, of scratch files
   Time next_progress{};
   std::atomic<unsigned> known_cores = 0;  // 0: not known yet

@@ -28,7 +28,8 @@ inline const std::vector<std::string> kCatalogueTables = {"components", "meta", 
 struct WorkerExit {
   bool by_signal = false;
   int value = 0;           // exit code or signal
-  std::string last_words;  // end of its stderr
+  std::string last_words;  // end of what it wrote on stdout and stderr
+  std::string said;        // of that, what Spawner::said() has not given
 };
 
 // Starts and ends worker processes (real_spawner.h has the real one; a simulation starts actors). The loop's thread
@@ -57,8 +58,10 @@ class Spawner {
   // The process runs, or is about to: that its program cannot be run shows in how it ends. kIo and the like: none was
   // started.
   virtual Result<Started> start(const Order& order) = 0;
-  virtual Begun begun(ProcessId) { return Begun::kRuns; }           // of one that exited() has not given; does not wait
-  virtual void kill(ProcessId process) = 0;                         // SIGKILL, with all its children
+  virtual Begun begun(ProcessId) { return Begun::kRuns; }  // of one that exited() has not given; does not wait
+  virtual void kill(ProcessId process) = 0;                // SIGKILL, with all its children
+  // Whole lines that it has written on stdout and stderr since, at most `bytes` of them, or of a line that is longer.
+  virtual std::string said(ProcessId, std::size_t /*bytes*/) { return {}; }
   virtual std::optional<WorkerExit> exited(ProcessId process) = 0;  // does not wait; once it is given, the id is gone
 };
 

@@ -25,6 +25,8 @@
 
 namespace pif::tool {
 
+class Trace;
+
 inline constexpr std::size_t kBatchBytes = 1u << 20;  // of rows in one batch, unless one row is longer
 
 // Consecutive rows of one component, in memory.
@@ -73,6 +75,7 @@ class Component {
   access::Grant grant_;  // the controller's, who renews it
   std::optional<LfsIndex> index_;
   std::unique_ptr<access::ComponentAccess> access_;  // if it is here
+  Trace* trace_ = nullptr;                           // the worker's; null: nobody asked for one
 };
 
 // A component of an input. Nobody may write to the file while the tool holds it.
@@ -92,6 +95,9 @@ class Input : public Component {
   // The next rows, from the front, up to kBatchBytes of them; false at the end. The batch is replaced.
   // Errors: as component::Reader.
   [[nodiscard]] Result<bool> next(RowBatch& batch);
+  // What next() gives from now on: the rows of this range that there are, again where it was read before; all of them.
+  void go_over(Range rows) { next_ = rows.begin, end_ = rows.end; }
+  void rewind() { go_over({0, UINT64_MAX}); }
   // Rows from `first` on: at most `count`, at most `bytes` bytes of them, but at least one; none at the end.
   [[nodiscard]] Status read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& batch) const;
 
@@ -120,7 +126,7 @@ class Input : public Component {
   component::Tail tail_;
   std::uint64_t rows_ = 0;
   std::uint64_t bytes_ = 0;
-  Row next_ = 0;
+  Row next_ = 0, end_ = UINT64_MAX;
   mutable std::uint64_t bytes_read_ = 0;
 };
 

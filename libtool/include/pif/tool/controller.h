@@ -15,12 +15,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pif/base/result.h"
 #include "pif/client/client.h"
 #include "pif/component/storage.h"
+#include "pif/tool/head.h"
+#include "pif/tool/message.h"
 #include "pif/tool/report.h"
 #include "pif/tool/stream_taker.h"
 
@@ -50,6 +54,14 @@ struct ControllerOptions {
   std::function<bool()> is_cancelled;
   // How far the job is, all workers together; at most a few times a second.
   std::function<void(std::uint64_t bytes_done, std::uint64_t bytes_total)> on_progress;
+  // A line that the worker of that rank wrote on stdout or stderr, without its end; node: where, "lfs2" or "lfs2 at
+  // h1". A line of over 64 KiB comes in pieces. At most some 1 MiB a second of each worker.
+  std::function<void(std::uint32_t rank, const std::string& node, std::string_view line)> on_words;
+  // Whether workers note what takes them time: Controller::trace().
+  bool is_traced = false;
+  // The rank of a worker that stops at its start (SIGSTOP), and says where, so that a debugger may be attached; kill
+  // -CONT lets it go on. The others wait for it.
+  std::optional<std::uint32_t> debugged;
   // Called once, after the last progress, whatever the workers came to.
   std::function<void()> on_finish;
 };
@@ -64,6 +76,18 @@ struct Job {
   // Of what workers put into a RecordStream; without it they cannot.
   StreamTaker stream = {};
 };
+
+// What workers gave with set_result_as(), by rank. kCorrupt names one that gave something else.
+template <Head T>
+[[nodiscard]] Result<std::vector<T>> results_as(const std::vector<std::string>& results) {
+  std::vector<T> all;
+  for (const std::string& result : results) {
+    auto read = unpack_head<T>(result);
+    if (!read) return sent_nonsense(static_cast<std::uint32_t>(all.size()), "a result that cannot be read");
+    all.push_back(std::move(*read));
+  }
+  return all;
+}
 
 class Controller {
  public:
@@ -102,7 +126,8 @@ class Controller {
   // kCancelled when is_cancelled said so; kTooLarge for a value over kJobValueBytesMax; kInvalid for a node that is not
   // there; kUnavailable if no LFS is up, or workers on several machines have no tcp; kUnsupported if a machine lacks
   // the program, and it cannot be brought there; else how a worker ended, which the text names. Then no worker is left.
-  // After all open() and create(). A controller without outputs may run several jobs, one after another.
+  // After all open() and create(). A controller may run several jobs, one after another, on the same inputs, or on
+  // others after close_inputs(); outputs are those of the last of them, created behind the jobs before it.
   [[nodiscard]] Result<std::vector<std::string>> run(const Job& job);
   // Seals every output on all its LFSs at once and commits one after another: durable and visible when it returns.
   // After run(). kInternal: the workers made other rows than the output's length gives. After an error some outputs may
@@ -123,6 +148,11 @@ class Controller {
 
   // Whether the user wants the command to end: for work before and after run().
   bool is_cancelled() const;
+
+  // What took time so far, with is_traced: a Chrome trace (one JSON document; chrome://tracing and Perfetto show it) of
+  // the controller's phases and of each worker's phases (Worker::begin_phase), reads, writes, messages and waits.
+  // Machines' wall clocks say when.
+  std::string trace() const;
 
   // Phases and bytes so far; tools add their own. Both are valid as long as the controller.
   Report& report();

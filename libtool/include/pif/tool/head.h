@@ -8,9 +8,10 @@
 //   };
 //   using Word = std::variant<Rows, Written>;
 //
-// Members are unsigned numbers, bools and strings. They travel one behind another, numbers little-endian as long as
-// they are, bools as one byte, strings behind their length (32 bits); one of several behind its place among them (8
-// bits). Pure; any thread.
+// Members are numbers, bools, strings, structs that list their members, and vectors of these. They travel one behind
+// another, numbers little-endian as long as they are, bools as one byte, strings behind their length (32 bits), vectors
+// behind how many there are (32 bits); one of several behind its place among them (8 bits). Jobs' values and results
+// are such structs, too (Worker::value_as, results_as). Pure; any thread.
 #pragma once
 
 #include <climits>
@@ -22,6 +23,7 @@
 #include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "pif/base/packed.h"
 
@@ -58,13 +60,31 @@ inline void pack_member(std::string& out, const std::string& member) {
   out += member;
 }
 // A number of any length.
-template <std::unsigned_integral T>
+template <PackedNumber T>
 void pack_member(std::string& out, T member) {
   out += packed(std::span<const T>(&member, 1));
 }
+// A struct that lists its members: one behind another.
+template <Listed T>
+void pack_member(std::string& out, const T& member);
+// Fewer than 2^32 of them.
+template <typename T>
+void pack_member(std::string& out, const std::vector<T>& members) {
+  pack_member(out, static_cast<std::uint32_t>(members.size()));
+  if constexpr (PackedNumber<T>) {
+    out += packed(std::span<const T>(members));
+  } else {
+    for (const T& member : members) pack_member(out, member);
+  }
+}
+// As declared above.
+template <Listed T>
+void pack_member(std::string& out, const T& member) {
+  std::apply([&](const auto&... each) { (pack_member(out, each), ...); }, T::members(member));
+}
 
 // False: it is not there.
-template <std::unsigned_integral T>
+template <PackedNumber T>
 bool take_member(std::span<const std::byte>& rest, T& member) {
   const auto number = PackedNumbers<T>::take(rest, 1);
   if (number) member = (*number)[0];
@@ -84,13 +104,39 @@ inline bool take_member(std::span<const std::byte>& rest, std::string& member) {
   return true;
 }
 
+// False: they are not there, or too few.
+template <Listed T>
+bool take_member(std::span<const std::byte>& rest, T& member);
+template <typename T>
+bool take_member(std::span<const std::byte>& rest, std::vector<T>& members) {
+  std::uint32_t count = 0;
+  if (!take_member(rest, count) || count > rest.size()) return false;  // each is a byte at least
+  if constexpr (PackedNumber<T>) {
+    const auto numbers = PackedNumbers<T>::take(rest, count);
+    if (!numbers) return false;
+    members.resize(count);
+    for (std::size_t i = 0; i < count; ++i) members[i] = (*numbers)[i];
+    return true;
+  } else {
+    members.clear();
+    for (; count > 0; --count)
+      if (!take_member(rest, members.emplace_back())) return false;
+    return true;
+  }
+}
+// As declared above.
+template <Listed T>
+bool take_member(std::span<const std::byte>& rest, T& member) {
+  return std::apply([&](auto&... each) { return (take_member(rest, each) && ...); }, T::members(member));
+}
+
 // ---- heads ----------------------------------------------------------------------------------------------------------
 
 // The head's bytes, as unpack_head() takes them.
 template <Listed T>
 std::string pack_head(const T& head) {
   std::string out;
-  std::apply([&](const auto&... member) { (pack_member(out, member), ...); }, T::members(head));
+  pack_member(out, head);
   return out;
 }
 // One of several.
@@ -110,9 +156,7 @@ template <Listed T>
 std::optional<T> unpack_head(std::string_view bytes, std::type_identity<T>) {
   std::optional<T> head(std::in_place);
   std::span<const std::byte> rest = std::as_bytes(std::span(bytes));
-  const bool is_read =
-      std::apply([&](auto&... member) { return (take_member(rest, member) && ...); }, T::members(*head));
-  if (!is_read || !rest.empty()) head.reset();
+  if (!take_member(rest, *head) || !rest.empty()) head.reset();
   return head;
 }
 template <typename... Heads>

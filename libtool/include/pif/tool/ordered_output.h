@@ -30,7 +30,8 @@ class OrderedOutput {
     bool share_memory = true;   // rows of fixed length go straight into windows of workers on the same machine
     bool has_open_end = false;  // file_length is the most that the output may have; end() says what it has
   };
-  // Called by all workers; steps of the team. file_length: of the whole output. The three outlive it. kInternal: an LFS
+  // Called by all workers; steps of the team. file_length: of the whole output; its bytes count only where all records
+  // have one length. The three outlive it. kInternal: an LFS
   // of the output has no worker; else as Team::share().
   static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const FileLength& file_length,
                                     const Options& options);

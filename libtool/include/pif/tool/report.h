@@ -27,11 +27,20 @@ struct Report {
   std::uint64_t bytes_written_local =
       0;  // by workers, to components on their own LFS; bytes_cloned of them share blocks
   std::uint64_t bytes_cloned = 0;
-  std::uint64_t bytes_moved = 0;  // of records, between nodes
+  std::uint64_t bytes_moved = 0;     // of records, between nodes
+  std::uint64_t bytes_messaged = 0;  // of all messages between workers, with whatever in them
   std::uint64_t bytes_client_side =
       0;  // what a program on one node would have moved: everything in, and everything out
   std::vector<std::pair<std::string, Duration>> phases;       // in the order in which they happened
   std::vector<std::pair<std::string, std::uint64_t>> counts;  // the tool's own: tokens passed, matches found
+
+  // The phases once more, each time that one was gone through: for a trace.
+  struct Lap {
+    std::string phase;
+    Time begin{};
+    Duration time{};
+  };
+  std::vector<Lap> laps;
 
   // What the tool has found out, in order: "results" of the JSON document.
   using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
@@ -72,7 +81,11 @@ class PhaseTimer {
   // Report and clock outlive it.
   PhaseTimer(Report& report, std::string phase, Clock& clock)
       : report_(report), phase_(std::move(phase)), clock_(clock), start_(clock.now()) {}
-  ~PhaseTimer() { report_.add(phase_, clock_.now() - start_); }
+  ~PhaseTimer() {
+    const Duration time = clock_.now() - start_;
+    report_.add(phase_, time);
+    report_.laps.push_back({phase_, start_, time});
+  }
   PhaseTimer(const PhaseTimer&) = delete;
   PhaseTimer& operator=(const PhaseTimer&) = delete;
 

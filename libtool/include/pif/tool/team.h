@@ -41,6 +41,15 @@ class Team {
   [[nodiscard]] Status barrier();
   // What every worker gave, by rank. Every worker gets it and has it in memory; kTooLarge from 2 GiB on.
   Result<std::vector<std::string>> all_gather(std::string value);
+  // The same for one worker alone: what every worker gave, by rank; nothing at the others. kInvalid: there is no worker
+  // `to`.
+  Result<std::vector<std::string>> gather(std::string value, std::uint32_t to = 0);
+  // One value for each worker, by rank; comes back what each had for this one, by rank. kInvalid: not one for each.
+  Result<std::vector<std::string>> all_to_all(const std::vector<std::string_view>& values);
+  // What all gave, put together by f, which adds one value to another: whatever the order, it gives the same. Everybody
+  // gets it. Along a tree: no worker has more than a few values in memory. (Numbers place by place: reduce.h.)
+  Result<std::string> all_reduce(std::string value,
+                                 const std::function<Status(std::string& to, std::string_view value)>& f);
   // What the worker of that rank gave; the others' values do not count. kInvalid: there is no such rank.
   Result<std::string> broadcast(std::string value, std::uint32_t from = 0);
   // What every worker gave, by rank. kCorrupt names a worker that gave another number of values than this one.

@@ -31,6 +31,8 @@
 #include "pif/net/messenger.h"
 #include "pif/net/real_messenger.h"
 #include "pif/tool/component.h"
+#include "pif/tool/head.h"
+#include "pif/tool/message.h"
 #include "pif/tool/scratch.h"
 
 namespace pif::tool {
@@ -68,8 +70,15 @@ struct WorkerWorld {
 
 class Worker {
  public:
-  // Asks the LFS what the job is, runs `work`, and reports how it ended, which is also what it returns.
-  [[nodiscard]] static Status run(WorkerWorld world, const WorkerFunction& work);
+  // How a worker ended, for its process.
+  struct Outcome {
+    Status status;             // how `work` ended, or what went wrong around it
+    bool is_reported = false;  // the controller hears of it: nobody else need be told
+    // Whether it ended well.
+    explicit operator bool() const { return status.has_value(); }
+  };
+  // Asks the LFS what the job is, runs `work`, and reports how it ended.
+  [[nodiscard]] static Outcome run(WorkerWorld world, const WorkerFunction& work);
   ~Worker();  // of run(), which makes the only one
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -103,6 +112,12 @@ class Worker {
   [[nodiscard]] Status run_tasks(std::size_t parts, const std::function<Status(std::size_t)>& f);
   // The tool's own description of the job (Job::value), the same for all workers. Valid as long as the worker.
   std::string_view value() const;
+  // The same as a struct (head.h), as the controller packed it: Job::value = pack_head(...). kCorrupt: it is none.
+  template <Head T>
+  [[nodiscard]] Result<T> value_as() const {
+    auto read = unpack_head<T>(value());
+    return read ? Result<T>(std::move(*read)) : sent_nonsense("the controller", "a job's value that cannot be read");
+  }
 
   // How many inputs and outputs the controller opened and created, on whatever LFSs.
   std::size_t input_count() const;
@@ -113,15 +128,26 @@ class Worker {
   // worker.
   [[nodiscard]] Result<Input*> input(std::size_t i);
   [[nodiscard]] Result<Output*> output(std::size_t i);
+  // Gives an input back with its descriptors, for who has very many, one after another; input() attaches it again. What
+  // it has read counts. i < input_count().
+  void close_input(std::size_t i);
 
   // A new scratch file on the disk of the worker's LFS. It may outlive the worker object.
   [[nodiscard]] Result<Scratch> scratch();
 
   // How far it is, for the user's eyes. Cheap: at most a few times a second it goes anywhere.
   void progress(std::uint64_t bytes_done, std::uint64_t bytes_total);
+  // Whether one of the job's workers stops for a debugger, so that the others need patience.
+  bool is_debugged() const;
+  // What is done from now on, until the next call: for a trace (Controller::trace), and nothing without one.
+  void begin_phase(const std::string& name);
   // The tool's own result, at most kJobResultBytesMax, else the worker ends with kTooLarge; the controller gets all of
   // them by rank.
   void set_result(std::string value);
+  template <Head T>
+  void set_result_as(const T& value) {
+    set_result(pack_head(value));
+  }
   // Counted in the tool's report.
   void count_sent(std::uint64_t record_bytes);
 
