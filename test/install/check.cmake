@@ -86,4 +86,18 @@ endif()
 run("running what was built" ${CMAKE_COMMAND} -E env PIF_BIN=${PREFIX}/bin
   ${PYTHON} ${RUN_EXAMPLES} ${WORK}/outside ${EXAMPLES})
 
+# What `pif tool new` makes is a tool that passes its test.
+set(ENV{PATH} ${PREFIX}/bin:$ENV{PATH})
+foreach(name quiet talking)
+  set(kind)
+  if(name STREQUAL "talking")
+    set(kind --talking)
+  endif()
+  execute_process(COMMAND pif tool new -q ${kind} ${name} WORKING_DIRECTORY ${WORK} COMMAND_ERROR_IS_FATAL ANY)
+  run("configuring ${name}" ${CMAKE_COMMAND} -S ${WORK}/${name} -B ${WORK}/${name}/build -G Ninja
+    -D CMAKE_PREFIX_PATH=${PREFIX} -D CMAKE_CXX_COMPILER=${CXX} -D "CMAKE_CXX_FLAGS=${FLAGS} -Wall -Wextra -Werror")
+  run("building ${name}" ${CMAKE_COMMAND} --build ${WORK}/${name}/build)
+  run("testing ${name}" ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/${name}/build --output-on-failure)
+endforeach()
+
 file(REMOVE_RECURSE ${WORK})

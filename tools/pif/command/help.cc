@@ -31,7 +31,7 @@ const std::vector<Group>& groups() {
       {"Files and folders",
        {"ls", "tree", "find", "stat", "du", "mkdir", "stripe", "cp", "ln", "mv", "rm", "chmod", "chown", "forks"}},
       {"Where records are", {"locate", "placement"}},
-      {"Help, and programs of your own", {"help", "completion", "run"}}};
+      {"Help, and programs of your own", {"help", "completion", "run", "tool"}}};
   return kGroups;
 }
 

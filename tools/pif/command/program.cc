@@ -116,6 +116,7 @@ void add_all_commands(CLI::App& app, Program& program) {
   add_drill_command(app, program);
   add_doctor_command(app, program);
   add_run_command(app, program);
+  add_tool_command(app, program);
   add_snapshot_command(app, program);
   add_completion_commands(app, program);
   add_help_command(app, program);

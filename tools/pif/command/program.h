@@ -101,6 +101,7 @@ void add_scrub_command(CLI::App& app, Program& program);                    // s
 void add_drill_command(CLI::App& app, Program& program);                    // drill
 void add_doctor_command(CLI::App& app, Program& program);                   // doctor
 void add_run_command(CLI::App& app, Program& program);                      // run
+void add_tool_command(CLI::App& app, Program& program);                     // tool new
 void add_user_command(CLI::App& app, Program& program);                     // user
 void add_key_command(CLI::App& app, Program& program);                      // key
 // host add, host remove, node add
