@@ -25,16 +25,12 @@ void choose(const pif::tool::Input& in, pif::tool::RowBatch& batch, std::uint64_
   });
 }
 
-// How long the output will be must be known before it is written: of records of any length that takes a pass of its
-// own.
-pif::Result<std::uint64_t> bytes_here(pif::tool::Input& in, std::uint64_t every) {
-  std::uint64_t bytes = 0;
-  pif::tool::RowBatch batch;
-  for (pif::Row row = 0; in.is_here() && row < in.rows(); row += batch.count) {
-    PIF_TRY(in.read(row, in.rows() - row, pif::tool::kBatchBytes, batch));
-    choose(in, batch, every, [&](auto, auto record) { bytes += record.size(); });
-  }
-  return bytes;
+// Of the output. Bytes count where all records have one length: only the file's last one may be shorter.
+pif::FileLength length_of(const pif::tool::Input& in, std::uint64_t every) {
+  const std::uint64_t records = (in.file_length().records + every - 1) / every, length = in.format().record_length;
+  if (records == 0 || !in.format().is_fixed()) return {records, 0};
+  const auto last = pif::fixed_record_bytes(in.format().record_length, in.file_length(), (records - 1) * every);
+  return {records, (records - 1) * length + last};
 }
 
 pif::Status work(pif::tool::Worker& worker) {
@@ -43,10 +39,7 @@ pif::Status work(pif::tool::Worker& worker) {
   PIF_TRY_VALUE(pif::tool::Team team, pif::tool::Team::join(worker));
   const std::uint64_t every = std::strtoull(std::string(worker.value()).c_str(), nullptr, 10);
   if (every == 0) return pif::fail(pif::Code::kInternal, "the job's value cannot be read");
-  PIF_TRY_VALUE(const std::uint64_t here, bytes_here(*in, every));
-  PIF_TRY_VALUE(const auto bytes, team.sum({here}));
-  const pif::FileLength file_length{(in->file_length().records + every - 1) / every, bytes[0]};
-  PIF_TRY_VALUE(auto out, pif::tool::OrderedOutput::open(worker, team, *output, file_length, {}));
+  PIF_TRY_VALUE(auto out, pif::tool::OrderedOutput::open(worker, team, *output, length_of(*in, every), {}));
   pif::tool::RowBatch batch;
   return out.fill([&]() -> pif::Result<bool> {
     if (!in->is_here()) return false;

@@ -4,6 +4,7 @@ own."""
 import collections
 import json
 import os
+import struct
 import subprocess
 import sys
 
@@ -75,6 +76,24 @@ def sample_takes_every_nth_record():
     check(FS.content("/half") == b"a 5 c 9 ", "records of one length")
 
 
+def pagerank_ranks_nodes():
+    links = [((i * 7919) % 50, (i * i + 3) % 60) for i in range(400)]
+    FS.ok("put", "--record-length", "8", "-", "/links", data=b"".join(struct.pack("<II", *link) for link in links))
+    count = 1 + max(map(max, links))
+    degrees = collections.Counter(link[0] for link in links)
+    ranks = [1 / count] * count
+    for _ in range(20):
+        rest = sum(ranks[node] for node in range(count) if node not in degrees)
+        sums = [0.0] * count
+        for begin, end in links:
+            sums[end] += ranks[begin] / degrees[begin]
+        ranks = [(1 - 0.85 + 0.85 * rest) / count + 0.85 * total for total in sums]
+    best = sorted(range(count), key=lambda node: (-ranks[node], node))[:10]
+    found = [line.split("\t") for line in tool("pagerank", "/links").decode().splitlines()]
+    check([rank for _, rank in found] == [f"{ranks[node]:.6f}" for node in best], f"ranks: {found}")
+    check(len({node for node, _ in found}) == 10, "nodes")
+
+
 def threads_read_a_file_together():
     for threads in ("1", "3", "7"):
         done = subprocess.run(
@@ -121,7 +140,7 @@ def programs_in_c_make_and_read_a_file():
 
 def every_example_was_run():
     run = {"noop", "upper_case", "reverse", "count", "top_k", "group_by", "sample", "records"}
-    run |= {"parallel_threads", "parallel_processes", "galley_forks"}
+    run |= {"pagerank", "parallel_threads", "parallel_processes", "galley_forks"}
     check({os.path.splitext(name)[0] for name in os.listdir(EXAMPLES)} == run, f"{os.listdir(EXAMPLES)}")
 
 
@@ -137,6 +156,7 @@ if __name__ == "__main__":
                     top_k_finds_the_largest,
                     group_by_counts_each_value,
                     sample_takes_every_nth_record,
+                    pagerank_ranks_nodes,
                     records_in_c_says_how_long_they_are,
                     a_file_has_forks_as_galley_has_them,
                     threads_read_a_file_together,
