@@ -61,6 +61,23 @@ def long_output(fs, rng):
     check(head == data.splitlines(True)[:2], f"head: {head}")
 
 
+def to_a_file(fs, rng):
+    """What is found is the records of a file, in their order, laid out as the other."""
+    env = dict(os.environ, LC_ALL="C")
+    data = lines(rng, 30_000)
+    with open(fs.local("in"), "wb") as file:
+        file.write(data)
+    for words in ([], ["--width", "1"], ["--width", "2"]):
+        fs.ok("put", "-q", "--lines", *words, "-", "/in", data=data)
+        for search in (["fox"], ["-v", "o"], ["zebra"], ["-o", "q[a-z]+k"], ["[0-9]{3}$"]):
+            done = fs.run("search", *search, "/in", "--to", "/found")
+            wanted = grep(env, *search, fs.local("in"))
+            check(done.returncode == wanted.returncode and done.stdout == b"", f"{search}: {done}")
+            check(fs.ok("cat", "/found") == wanted.stdout, f"{search} {words} to a file")
+    fs.fails(2, "--to is for records alone", "search", "-c", "fox", "/in", "--to", "/found")
+    fs.fails(2, "one file", "search", "fox", "/in", "/one", "--to", "/found")
+
+
 def main():
     rng = random.Random(4)
     with FileSystem(3) as fs:
@@ -73,6 +90,7 @@ def main():
         random_searches(fs, rng, names)
         folders(fs)
         long_output(fs, rng)
+        to_a_file(fs, rng)
         check(fs.run("search", "(", "/one").returncode == 2, "what is no pattern")
         found = fs.ok("search", "-o", "--tag", "-e", "[0-9]+", "-e", "[a-z]+", "/one")
         check(all(line[:2] in (b"1\t", b"2\t") for line in found.splitlines()), "tags")

@@ -22,6 +22,7 @@ struct CommandLine {
   std::string pattern_file;
   std::uint64_t context = 0;
   bool extended = false;
+  bool told_count = false;  // -c
 };
 
 constexpr std::size_t kPatternBytesMax = 15u << 20;  // all of them travel to every worker
@@ -57,6 +58,7 @@ Status gather_patterns(CommandLine& line) {
 Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, CommandLine& line) {
   PIF_TRY(gather_patterns(line));
   pif::search::SearchOptions& options = line.search;
+  line.told_count = options.query.count;
   if (options.before == 0) options.before = line.context;
   if (options.after == 0) options.after = line.context;
   if (options.query.tag) options.query.only_match = true;
@@ -65,6 +67,13 @@ Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, CommandLi
   if (options.list) options.query.max = 1;
   options.quiet = controller.report().is_quiet;
   if (options.quiet) options.query.count = options.list = false;
+  if (!options.to.empty()) {
+    if (line.told_count || options.list || options.quiet || options.numbers || options.names || options.before > 0 ||
+        options.after > 0 || options.query.max > 0)
+      return fail(Code::kInvalid, "--to is for records alone: without -c, -l, -m, -n, -q, -A, -B, -C and -H");
+    options.query.to_file = true;
+    options.query.count = false;
+  }
   return pif::search::control(controller, options);
 }
 
@@ -87,6 +96,8 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_flag("-H,--with-filename", search.names, "the name of the file with each record");
   app.add_flag("--no-filename", search.no_names, "no names of files");
   app.add_flag("-o,--only-matching", search.query.only_match, "only what matches, each match on a line");
+  app.add_option("--to", search.to, "make DST of the records that match, with -o of the matches; of one file")
+      ->type_name("DST");
   app.add_flag("--tag", search.query.tag, "in front of each match the number of its pattern, from 1; with -o");
   app.add_option("-A,--after-context", search.after, "so many records after each that matches");
   app.add_option("-B,--before-context", search.before, "so many records before it");
@@ -102,7 +113,8 @@ int main(int argc, char** argv) {
   tool.summary = "Finds records that match patterns, on all LFSs at once. Patterns are RE2's, over bytes.";
   tool.examples =
       "  pif search 'GET /(a|b)' /log\n  pif search -F -c error /logs\n"
-      "  pif search -n -B 2 -A 2 timeout /log\n  pif search -o --tag -e '[0-9]+' -e '[a-z]+' /text\n";
+      "  pif search -n -B 2 -A 2 timeout /log\n  pif search -o --tag -e '[0-9]+' -e '[a-z]+' /text\n"
+      "  pif search error /log --to /errors\n";
   tool.options = [line](CLI::App& app) { add_options(app, *line); };
   tool.control = [line](pif::tool::Controller& controller) { return control(controller, *line); };
   tool.work = pif::search::work;

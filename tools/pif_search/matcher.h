@@ -32,10 +32,11 @@ struct Query {
   bool only_match = false;  // the matches, not their records
   bool tag = false;         // and which pattern each is of
   bool count = false;       // only how many
+  bool to_file = false;     // they are the records of an output
   std::uint64_t max = 0;    // records of a file that are told; 0: all
   static auto members(auto& self) {
     return std::tie(self.patterns, self.fixed, self.ignore_case, self.words, self.whole, self.invert, self.only_match,
-                    self.tag, self.count, self.max);
+                    self.tag, self.count, self.to_file, self.max);
   }
 };
 

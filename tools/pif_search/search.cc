@@ -8,6 +8,7 @@
 
 #include "pif/base/packed.h"
 #include "pif/tool/head.h"
+#include "pif/tool/output_options.h"
 #include "printer.h"
 
 namespace pif::search {
@@ -154,7 +155,35 @@ class Search {
 
 }  // namespace
 
+namespace {
+
+// A file like the one that is searched, of the records that match, or of a line for each match.
+Result<tool::ExitCode> search_to_file(tool::Controller& controller, const SearchOptions& options) {
+  if (options.files.size() != 1)
+    return fail(Code::kInvalid, "--to takes what is found in one file: search the files one by one");
+  PIF_TRY_VALUE(const std::string source, tool::pif_path(options.files.front()));
+  PIF_TRY_VALUE(const std::string target, tool::pif_path(options.to));
+  PIF_TRY_VALUE(const std::size_t input, controller.open(source));
+  PIF_TRY_VALUE(CreateOptions create, tool::options_of_output(controller, input, source, {}));
+  if (options.query.only_match && !options.query.invert) create.format = Format::lines();
+  PIF_TRY(Matcher::compile(options.query, controller.input(input).format()));
+  PIF_TRY(controller.create(target, create));
+  PIF_TRY_VALUE(const auto results, controller.run({.value = tool::pack_head(options.query)}));
+  std::uint64_t total = 0;
+  for (const std::string& result : results) {
+    const auto count = PackedNumbers<std::uint64_t>::all_of(std::as_bytes(std::span(result)), 1);
+    if (!count) return fail(Code::kInternal, "a worker's count cannot be read");
+    total += (*count)[0];
+  }
+  PIF_TRY(controller.commit());
+  controller.report().add_result("records", total);
+  return total > 0 ? tool::ExitCode::kDone : tool::ExitCode::kNegative;
+}
+
+}  // namespace
+
 Result<tool::ExitCode> control(tool::Controller& controller, const SearchOptions& options) {
+  if (options.query.to_file) return search_to_file(controller, options);
   return Search(controller, options).run();
 }
 

@@ -14,6 +14,7 @@ namespace pif::search {
 struct SearchOptions {
   Query query;
   std::vector<std::string> files;  // and folders, with all that is below
+  std::string to;                  // a file that what is found goes to; empty: standard output
   bool quiet = false;              // only the exit code; ends with the first match
   bool list = false;               // names of files that match
   bool numbers = false;            // of records, from 1

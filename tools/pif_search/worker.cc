@@ -4,6 +4,7 @@
 
 #include "pif/base/packed.h"
 #include "pif/tool/head.h"
+#include "pif/tool/records_tool.h"
 #include "pif/tool/stream.h"
 #include "search.h"
 
@@ -16,6 +17,13 @@ struct Lane {
   tool::RowBatch batch;
   std::vector<std::uint64_t> found;
 };
+
+// Of one match, as it is told.
+std::string text_of(const Query& query, const Match& match, std::span<const std::byte> record) {
+  std::string text;
+  if (query.tag) text = std::to_string(match.pattern + 1) + "\t";
+  return text.append(reinterpret_cast<const char*>(record.data()) + match.begin, match.end - match.begin);
+}
 
 class Looking {
  public:
@@ -79,9 +87,7 @@ class Looking {
     PIF_TRY_VALUE(const auto matches,
                   lane.scanner.matches_in({reinterpret_cast<const char*>(record.data()), record.size()}));
     for (const Match& match : matches) {
-      std::string text;
-      if (query_.tag) text = std::to_string(match.pattern + 1) + "\t";
-      text.append(reinterpret_cast<const char*>(record.data()) + match.begin, match.end - match.begin);
+      const std::string text = text_of(query_, match, record);
       PIF_TRY(stream_.put(key, std::as_bytes(std::span(text))));
     }
     return {};
@@ -105,11 +111,73 @@ Result<std::vector<Lane>> make_lanes(const Matcher& matcher, unsigned count) {
   return lanes;
 }
 
+// What is found goes to a file, with other numbers.
+class Choosing final : public tool::RecordFunction {
+ public:
+  static Result<std::unique_ptr<RecordFunction>> make(const Query& query, const Format& format) {
+    auto made = std::make_unique<Choosing>(query);
+    PIF_TRY_VALUE(made->matcher_, Matcher::compile(query, format));
+    PIF_TRY_VALUE(auto scanner, Scanner::open(*made->matcher_));
+    made->scanner_.emplace(std::move(scanner));
+    return made;
+  }
+  explicit Choosing(const Query& query) : query_(query) {}
+
+  Status take_batch(const tool::Input&, tool::RowBatch& batch, tool::Records& out,
+                    std::vector<std::uint32_t>& counts) override {
+    PIF_TRY_VALUE(const auto found, scanner_->scan(batch));
+    records_ += found.size();
+    Status status;
+    std::size_t next = 0, i = 0;
+    batch.for_each([&](std::span<const std::byte> record) {
+      const std::size_t before = out.lengths().size();
+      if (next < found.size() && found[next] == i++) {
+        ++next;
+        if (status) status = add(record, out);
+      }
+      counts.push_back(static_cast<std::uint32_t>(out.lengths().size() - before));
+    });
+    return status;
+  }
+  std::string found() override { return packed(std::span<const std::uint64_t>(&records_, 1)); }
+  Status add(std::string_view other) override {
+    const auto number = PackedNumbers<std::uint64_t>::all_of(std::as_bytes(std::span(other)), 1);
+    if (!number) return fail(Code::kInvalid, "a count that cannot be read");
+    records_ += (*number)[0];
+    return {};
+  }
+
+ private:
+  Status add(std::span<const std::byte> record, tool::Records& out) {
+    if (!query_.only_match || query_.invert) {
+      out.add(record);
+      return {};
+    }
+    PIF_TRY_VALUE(const auto matches,
+                  scanner_->matches_in({reinterpret_cast<const char*>(record.data()), record.size()}));
+    for (const Match& match : matches) out.add(text_of(query_, match, record) + '\n');
+    return {};
+  }
+
+  const Query query_;
+  std::optional<Matcher> matcher_;
+  std::optional<Scanner> scanner_;
+  std::uint64_t records_ = 0;
+};
+
+Status work_to_file(tool::Worker& worker, const Query& query) {
+  PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
+  PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
+  const Format format = input->format();
+  return tool::make_records(worker, *input, output, [&](std::string_view) { return Choosing::make(query, format); });
+}
+
 }  // namespace
 
 Status work(tool::Worker& worker) {
   const auto query = tool::unpack_head<Query>(worker.value());
   if (!query) return fail(Code::kInternal, "the job's value cannot be read");
+  if (query->to_file) return work_to_file(worker, *query);
   tool::RecordStream stream(worker);
   std::optional<Matcher> matcher;
   std::optional<Format> format;
