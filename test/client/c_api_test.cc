@@ -80,6 +80,19 @@ TEST_CASE("a program in C moves whole files, and is told where they are") {
   });
 }
 
+TEST_CASE("a program in C asks for many names and small files at once, for lines by number, and changes lengths") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    fs.run(path, [](Client& client) {
+      pif_connection connection;
+      connection.client = std::make_unique<Client>(std::move(client));
+      const char* wrong = c_many(&connection);
+      INFO((wrong != nullptr ? wrong : "") << ": " << pif_error_text(&connection));
+      CHECK(wrong == nullptr);
+    });
+  }
+}
+
 TEST_CASE("NULL where a program in C must give something is an error, never an exception") {
   FileSystem fs(2);
   fs.run(DataPath::kAuto, [](Client& client) {

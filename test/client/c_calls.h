@@ -14,6 +14,8 @@ const char* c_calls(pif_connection* connection);
 const char* c_calls_with_null(pif_connection* connection);
 /* Whole files, and what is told of a file and of its LFSs, of which there are 3. */
 const char* c_whole(pif_connection* connection);
+/* Many names and small files at once, lines by their numbers, lengths and attributes that change. There are 3 LFSs. */
+const char* c_many(pif_connection* connection);
 /* Many pieces at once, and a file that two connections create. In this order: c_shares(), c_joins() on the other one,
  * c_pieces(). */
 struct c_shared {

@@ -6,6 +6,8 @@
 
 #include "c_api/c_run.h"
 #include "c_api/c_values.h"
+#include "file/file_state.h"
+#include "pif/client/rewrite.h"
 
 using pif::Client;
 using pif::File;
@@ -25,6 +27,27 @@ pif::ConnectOptions options_of(const char* where, const pif_options* options) {
   if (options->timeout_ms != 0) out.timeout = std::chrono::milliseconds(options->timeout_ms);
   if (options->threads != 0) out.threads = options->threads;
   return out;
+}
+
+// Shorter is a new version, which takes the file's place; `file` becomes it.
+Status cut(pif_file& file, uint64_t bytes) {
+  PIF_TRY(file.file.state().check_may_write());
+  PIF_TRY_VALUE(File made, pif::client::rewrite(*file.client, file.file, {.keep = bytes}));
+  PIF_TRY(made.commit());
+  PIF_TRY_VALUE(file.file, file.client->open_by_id(made.id(), Client::Mode::kWrite));
+  return {};
+}
+
+Status resize(pif_file& file, uint64_t bytes) {
+  if (file.file.state().creating()) return file.file.resize(bytes);
+  if (!file.file.format().is_fixed())
+    return pif::fail(pif::Code::kInvalid, "only a file of fixed records gets another length");
+  PIF_TRY_VALUE(const pif::FileLength now, file.file.file_length());
+  if (bytes < now.bytes) return cut(file, bytes);
+  if (bytes == now.bytes) return file.file.state().check_may_write();
+  const std::byte last{};
+  PIF_TRY(file.file.pwrite({&last, 1}, bytes - 1));
+  return {};
 }
 
 uint64_t microseconds(pif::Duration duration) { return static_cast<uint64_t>(duration.count() / 1000); }
@@ -109,6 +132,16 @@ int pif_stats(const pif_connection* connection, pif_stats_function each, void* u
   }));
 }
 
+int pif_on_wait(pif_connection* connection, pif_wait_function function, void* user) {
+  return with_client(connection, {}, [&](Client& client) -> Status {
+    std::function<bool()> wants_to_stop;
+    if (function != nullptr) wants_to_stop = [=] { return function(user) != 0; };
+    connection->errors->wants_to_stop = wants_to_stop;
+    client.on_wait(std::move(wants_to_stop));
+    return {};
+  });
+}
+
 int pif_mkdir(pif_connection* connection, const char* path, int parents) {
   return with_client(connection, {{"path", path}},
                      [&](Client& client) { return client.make_folder(path, parents != 0); });
@@ -144,6 +177,16 @@ int pif_stat(pif_connection* connection, const char* path, pif_stat_info* info) 
     return {};
   });
 }
+int pif_attributes_of(pif_connection* connection, const char* path, pif_attribute_function each, void* user) {
+  return with_client(connection, {{"path", path}, {"each", each}}, [&](Client& client) -> Status {
+    PIF_TRY_VALUE(const pif::Entry entry, client.stat(path));
+    return tell_attributes(entry.attributes, each, user);
+  });
+}
+int pif_set_attributes(pif_connection* connection, const char* path, const pif_attribute_change* change) {
+  return with_client(connection, {{"path", path}, {"change", change}},
+                     [&](Client& client) { return client.change_attributes(path, change_of(*change)); });
+}
 int pif_list(pif_connection* connection, const char* path, pif_list_function each, void* user) {
   return with_client(connection, {{"path", path}, {"each", each}}, [&](Client& client) {
     return list_all([&](const std::string& after) { return client.list(path, after); }, each, user);
@@ -164,6 +207,9 @@ int pif_commit(pif_file* file) {
 }
 int pif_preallocate(pif_file* file, uint64_t bytes) {
   return code_with_file(file, {}, [&](File& f) { return f.preallocate(bytes); });
+}
+int pif_resize(pif_file* file, uint64_t bytes) {
+  return code_with_file(file, {}, [&](File&) { return resize(*file, bytes); });
 }
 int pif_abort(pif_file* file) {
   return code_with_file(file, {}, [](File& f) { return f.abort(); });
@@ -208,6 +254,10 @@ int pif_write_at(pif_file* file, uint64_t first, const void* in, size_t bytes) {
 }
 int64_t pif_append(pif_file* file, const void* in, size_t bytes) {
   return with_file(file, {{"in", in, bytes}}, [&](File& f) { return f.append(bytes_of(in, bytes)); });
+}
+
+int64_t pif_append_bytes(pif_file* file, const void* in, size_t bytes) {
+  return with_file(file, {{"in", in, bytes}}, [&](File& f) { return f.append_bytes(bytes_of(in, bytes)); });
 }
 
 int64_t pif_read_batch(pif_file* file, void* out, size_t out_bytes, uint32_t* lengths, uint64_t count) {

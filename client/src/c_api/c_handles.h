@@ -1,6 +1,7 @@
 // What the handles of the C interface hold. A test makes a connection over a simulated client with it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -8,14 +9,17 @@
 #include "pif/client/pif.h"
 #include "pif/pattern/pattern.h"
 
+// What a connection shares with its files.
 struct pif_errors {
   int code = PIF_OK;
   std::string text;
+  std::function<bool()> wants_to_stop;  // pif_on_wait; empty: nobody asked for it
 };
 
 struct pif_connection {
-  std::shared_ptr<pif_errors> errors = std::make_shared<pif_errors>();  // shared with its files
-  std::unique_ptr<pif::Client> client;                                  // none: connecting failed
+  std::shared_ptr<pif_errors> errors = std::make_shared<pif_errors>();
+  std::shared_ptr<pif::Client> client;  // none: connecting failed
+  pif::SystemStatus status;             // that pif_status told last: its texts
 };
 
 // What a builder gave; its error is told by the call that the pattern is used in.
@@ -25,5 +29,6 @@ struct pif_pattern {
 
 struct pif_file {
   std::shared_ptr<pif_errors> errors;
+  std::shared_ptr<pif::Client> client;  // that it came from
   pif::File file;
 };

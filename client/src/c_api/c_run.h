@@ -40,10 +40,8 @@ struct Argument {
   // Memory of so many bytes or elements: without any, it may be NULL.
   Argument(const char* its_name, const void* pointer, uint64_t size)
       : name(its_name), is_right(pointer != nullptr || size == 0) {}
-  Argument(const char* its_name, pif_list_function function) : name(its_name), is_right(function != nullptr) {}
-  Argument(const char* its_name, pif_stats_function function) : name(its_name), is_right(function != nullptr) {}
-  Argument(const char* its_name, pif_attribute_function function) : name(its_name), is_right(function != nullptr) {}
-  Argument(const char* its_name, pif_node_function function) : name(its_name), is_right(function != nullptr) {}
+  template <typename... Parameters>
+  Argument(const char* its_name, int (*function)(Parameters...)) : name(its_name), is_right(function != nullptr) {}
   const char* name;
   bool is_right;
 };
@@ -85,6 +83,17 @@ int with_client(pif_connection* connection, Arguments arguments, Call call) noex
   }));
 }
 
+// The same of a call that counts.
+template <typename Call>
+int64_t count_with_client(pif_connection* connection, Arguments arguments, Call call) noexcept {
+  uint64_t count = 0;
+  const int code = with_client(connection, arguments, [&](Client& client) -> Status {
+    PIF_TRY_VALUE(count, call(client));
+    return {};
+  });
+  return code == 0 ? static_cast<int64_t>(count) : code;
+}
+
 // The same with an open file.
 template <typename Call>
 int64_t with_file(pif_file* file, Arguments arguments, Call call) noexcept {
@@ -102,7 +111,7 @@ pif_file* make_file(pif_connection* connection, Arguments arguments, Open open) 
   pif_file* made = nullptr;
   with_client(connection, arguments, [&](Client& client) -> Status {
     PIF_TRY_VALUE(File file, open(client));
-    made = new pif_file{connection->errors, std::move(file)};
+    made = new pif_file{connection->errors, connection->client, std::move(file)};
     return {};
   });
   return made;

@@ -41,6 +41,24 @@ inline Client::Mode mode_of(pif_mode mode) {
   return mode == PIF_WRITE ? Client::Mode::kWrite : mode == PIF_HOLD ? Client::Mode::kHold : Client::Mode::kRead;
 }
 
+inline AttributeChange change_of(const pif_attribute_change& change) {
+  AttributeChange out;
+  if (change.sets_mode != 0) out.mode = change.mode;
+  if (change.sets_owner != 0) out.owner = change.owner;
+  if (change.sets_group != 0) out.group = change.group;
+  if (change.sets_modified != 0) out.modified_ns = change.modified_ns;
+  return out;
+}
+
+// Not 0 of `each` ends it.
+inline Status tell_attributes(const std::map<std::string, std::string>& attributes, pif_attribute_function each,
+                              void* user) {
+  for (const auto& [name, value] : attributes) {
+    if (each(user, name.c_str(), value.c_str()) != 0) break;
+  }
+  return {};
+}
+
 inline pif_stat_info info_of(const Entry& entry) {
   pif_stat_info info{};
   info.id = entry.id;

@@ -1,5 +1,6 @@
 // Whole files, where they are, and the LFSs they are on, in C.
 #include <algorithm>
+#include <atomic>
 #include <span>
 
 #include "c_api/c_run.h"
@@ -20,29 +21,48 @@ uint64_t copy_out(std::span<const uint32_t> from, uint32_t* to, size_t count) {
   return from.size();
 }
 
-Result<uint64_t> put(Client& client, int fd, const char* path, const pif_create_options* options) {
+// A transfer that ends where the function of pif_on_wait says so.
+class Stoppable {
+ public:
+  explicit Stoppable(const pif_errors& errors) {
+    if (!errors.wants_to_stop) return;
+    options_.cancel = &is_cancelled_;
+    options_.progress = [this, &errors](const pif::BulkCounts&, uint64_t) {
+      if (errors.wants_to_stop()) is_cancelled_ = true;
+    };
+  }
+  Stoppable(const Stoppable&) = delete;
+  Stoppable& operator=(const Stoppable&) = delete;
+  const pif::BulkOptions& options() const { return options_; }
+
+ private:
+  std::atomic<bool> is_cancelled_{false};
+  pif::BulkOptions options_;
+};
+
+Result<uint64_t> import(File& file, int fd, const pif_errors& errors) {
+  const Stoppable stoppable(errors);
+  PIF_TRY_VALUE(const pif::BulkCounts counts, pif::import_stream(file, fd, stoppable.options()));
+  return counts.bytes;
+}
+
+Result<uint64_t> export_to(File& file, int fd, const pif_errors& errors) {
+  const Stoppable stoppable(errors);
+  PIF_TRY_VALUE(const pif::BulkCounts counts, pif::export_stream(file, fd, stoppable.options()));
+  return counts.bytes;
+}
+
+Result<uint64_t> put(pif_connection& connection, int fd, const char* path, const pif_create_options* options) {
   PIF_TRY_VALUE(const pif::CreateOptions chosen, options_of(options));
-  PIF_TRY_VALUE(File file, client.create(path, chosen));
-  PIF_TRY_VALUE(const pif::BulkCounts counts, pif::import_stream(file, fd));  // if not, it is aborted when it closes
+  PIF_TRY_VALUE(File file, connection.client->create(path, chosen));
+  PIF_TRY_VALUE(const uint64_t bytes, import(file, fd, *connection.errors));  // if not, it is aborted when it closes
   PIF_TRY(file.commit());
-  return counts.bytes;
+  return bytes;
 }
 
-Result<uint64_t> get(Client& client, const char* path, int fd) {
-  PIF_TRY_VALUE(File file, client.open(path));
-  PIF_TRY_VALUE(const pif::BulkCounts counts, pif::export_stream(file, fd));
-  return counts.bytes;
-}
-
-// `call` with the client of a connection: what it gives.
-template <typename Call>
-int64_t bytes_with_client(pif_connection* connection, Arguments arguments, Call call) noexcept {
-  uint64_t bytes = 0;
-  const int code = with_client(connection, arguments, [&](Client& client) -> Status {
-    PIF_TRY_VALUE(bytes, call(client));
-    return {};
-  });
-  return code == 0 ? static_cast<int64_t>(bytes) : code;
+Result<uint64_t> get(pif_connection& connection, const char* path, int fd) {
+  PIF_TRY_VALUE(File file, connection.client->open(path));
+  return export_to(file, fd, *connection.errors);
 }
 
 pif_node_info info_of(const pif::Node& node) {
@@ -56,7 +76,13 @@ pif_node_info info_of(const pif::Node& node) {
   info.bytes_stored = node.bytes_stored;
   info.components = node.components;
   info.silent_ms = node.silent_ms;
+  info.host = node.host.c_str();
   return info;
+}
+
+uint32_t count_up(const std::vector<pif::Node>& nodes) {
+  return static_cast<uint32_t>(
+      std::count_if(nodes.begin(), nodes.end(), [](auto& node) { return node.state == "up"; }));
 }
 
 }  // namespace
@@ -64,23 +90,16 @@ pif_node_info info_of(const pif::Node& node) {
 extern "C" {
 
 int64_t pif_put(pif_connection* connection, int fd, const char* path, const pif_create_options* options) {
-  return bytes_with_client(connection, {{"path", path}},
-                           [&](Client& client) { return put(client, fd, path, options); });
+  return count_with_client(connection, {{"path", path}}, [&](Client&) { return put(*connection, fd, path, options); });
 }
 int64_t pif_get(pif_connection* connection, const char* path, int fd) {
-  return bytes_with_client(connection, {{"path", path}}, [&](Client& client) { return get(client, path, fd); });
+  return count_with_client(connection, {{"path", path}}, [&](Client&) { return get(*connection, path, fd); });
 }
 int64_t pif_import(pif_file* file, int fd) {
-  return with_file(file, {}, [&](File& open) -> Result<uint64_t> {
-    PIF_TRY_VALUE(const pif::BulkCounts counts, pif::import_stream(open, fd));
-    return counts.bytes;
-  });
+  return with_file(file, {}, [&](File& open) { return import(open, fd, *file->errors); });
 }
 int64_t pif_export(pif_file* file, int fd) {
-  return with_file(file, {}, [&](File& open) -> Result<uint64_t> {
-    PIF_TRY_VALUE(const pif::BulkCounts counts, pif::export_stream(open, fd));
-    return counts.bytes;
-  });
+  return with_file(file, {}, [&](File& open) { return export_to(open, fd, *file->errors); });
 }
 
 int64_t pif_nodes(pif_file* file, uint32_t* nodes, size_t count) {
@@ -99,12 +118,8 @@ int pif_locate(pif_file* file, uint64_t record, pif_place* place) {
   });
 }
 int pif_attributes(pif_file* file, pif_attribute_function each, void* user) {
-  return code_with_file(file, {{"each", each}}, [&](const File& open) -> Status {
-    for (const auto& [name, value] : open.attributes()) {
-      if (each(user, name.c_str(), value.c_str()) != 0) break;
-    }
-    return {};
-  });
+  return code_with_file(file, {{"each", each}},
+                        [&](const File& open) { return tell_attributes(open.attributes(), each, user); });
 }
 
 int pif_list_nodes(pif_connection* connection, pif_node_function each, void* user) {
@@ -114,6 +129,17 @@ int pif_list_nodes(pif_connection* connection, pif_node_function each, void* use
       const pif_node_info info = info_of(node);
       if (each(user, &info) != 0) break;
     }
+    return {};
+  });
+}
+
+int pif_status(pif_connection* connection, uint32_t wait_up, pif_status_info* info) {
+  return with_client(connection, {{"info", info}}, [&](Client& client) -> Status {
+    PIF_TRY_VALUE(connection->status, client.status(wait_up));
+    const pif::SystemStatus& now = connection->status;
+    *info = {now.cluster.c_str(), now.refused.c_str(), now.files,    now.folders,
+             now.pending,         now.doomed,          now.sessions, static_cast<uint32_t>(now.nodes.size()),
+             count_up(now.nodes)};
     return {};
   });
 }

@@ -40,6 +40,7 @@ Node node_of(const proto::NodeInfo& info) {
   node.components = info.components();
   node.bytes_stored = info.bytes_stored();
   node.silent_ms = info.silent_ms();
+  node.host = info.host();
   node.pid = info.pid();
   node.unix_path = info.endpoints().unix_path();
   node.uuid = info.uuid();

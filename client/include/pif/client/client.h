@@ -165,6 +165,7 @@ struct Node {
   std::uint64_t lacking = 0;                  // files with parity of which it lacks its part
   std::string view_state;                     // in the server's view: member, lost, rebuilding, returning
   std::uint32_t rebuilt_percent = 0;          // of what it is to get back, while it is rebuilding
+  std::string host;                           // as pif.toml names it; empty: there is only one
 };
 
 struct SystemStatus {

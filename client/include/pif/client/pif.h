@@ -111,7 +111,19 @@ typedef struct pif_node_info {
   uint64_t bytes_total, bytes_free, bytes_stored;
   uint64_t components; /* parts of files that it has */
   uint32_t silent_ms;  /* since it was heard */
+  const char* host;    /* as pif.toml names it; "": there is only one */
 } pif_node_info;
+
+/* The file system, as the server knows it. The texts are valid until the connection's next pif_status(). */
+typedef struct pif_status_info {
+  const char* name;
+  const char* refused; /* why the server serves nobody, and what to do; "": it serves */
+  uint64_t files, folders;
+  uint64_t pending;  /* files being created */
+  uint64_t doomed;   /* files that are gone, and parts of which are still to be removed */
+  uint64_t sessions; /* connections */
+  uint32_t nodes, nodes_up;
+} pif_status_info;
 
 typedef struct pif_stat_info {
   uint64_t id;
@@ -126,6 +138,21 @@ typedef struct pif_stat_info {
   uint8_t is_folder;
   uint8_t is_placed; /* a file whose bytes are in forks */
 } pif_stat_info;
+
+/* What pif_set_attributes() changes. All zero: nothing. */
+typedef struct pif_attribute_change {
+  uint8_t sets_mode, sets_owner, sets_group, sets_modified; /* not 0: to what is below */
+  uint32_t mode;                                            /* permission bits, up to 07777 */
+  uint32_t owner, group;
+  int64_t modified_ns; /* since 1970 */
+} pif_attribute_change;
+
+/* A whole small file in memory. */
+typedef struct pif_small_file {
+  const char* path;
+  const void* bytes;
+  size_t size;
+} pif_small_file;
 
 /* One of several reads at once. */
 typedef struct pif_read_request {
@@ -153,6 +180,13 @@ typedef int (*pif_attribute_function)(void* user, const char* name, const char* 
 /* Asked for each LFS, by id; not 0 ends the listing. `node` is valid during the call only. */
 typedef int (*pif_node_function)(void* user, const pif_node_info* node);
 
+/* Asked for each file that was read, in the order asked, by its place there; not 0 ends the call. `bytes` are valid
+ * during the call only. */
+typedef int (*pif_bytes_function)(void* user, size_t index, const void* bytes, size_t size);
+
+/* Asked while a call waits; not 0: the call is to end. */
+typedef int (*pif_wait_function)(void* user);
+
 /* Asked for each name; not 0 ends the listing. `name` and `info` are valid during the call only. */
 typedef int (*pif_list_function)(void* user, const char* name, const pif_stat_info* info);
 
@@ -177,6 +211,13 @@ int pif_stats(const pif_connection* connection, pif_stats_function each, void* u
 /* All LFSs of the file system, on this thread. */
 int pif_list_nodes(pif_connection* connection, pif_node_function each, void* user);
 
+/* wait_up: waits until so many LFSs are up, or most of the timeout has passed: fewer are no error. */
+int pif_status(pif_connection* connection, uint32_t wait_up, pif_status_info* info);
+/* Calls of this connection and its files ask `function` with `user` when they begin to wait, and then at least each
+ * 100 ms, whether they are to end. They then end with -PIF_E_CANCELLED; what they had begun may be done. It runs on the
+ * calling thread, and calls nothing of the connection. NULL: nothing is asked. */
+int pif_on_wait(pif_connection* connection, pif_wait_function function, void* user);
+
 /* ---- names ----------------------------------------------------------------------------------------------------------
  */
 
@@ -198,6 +239,29 @@ int pif_stat(pif_connection* connection, const char* path, pif_stat_info* info);
 /* All names of a folder in byte order, on this thread. Names that come and go meanwhile may be missed. */
 int pif_list(pif_connection* connection, const char* path, pif_list_function each, void* user);
 
+/* The named attributes of what has the path, on this thread. pif_set_attributes(): in one step, durable; the time
+ * stays, though what was written before is closed or committed later. */
+int pif_attributes_of(pif_connection* connection, const char* path, pif_attribute_function each, void* user);
+int pif_set_attributes(pif_connection* connection, const char* path, const pif_attribute_change* change);
+
+/* ---- many at once
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* Requests are sent together: some hundreds at a time use the daemons best. One that fails takes no other with it.
+ * How many succeeded; `codes`, if not NULL, gets 0 or a negative code for each, and if one failed, pif_error_text()
+ * tells of the first. A negative code is of the whole call: then nothing is known of any.
+ * pif_stat_many: infos[i] is written only if that one succeeds. pif_remove_many: files and empty folders.
+ * pif_put_many: all files are created as `options` say, durable and visible one by one; -PIF_E_OLD_VIEW: write that one
+ * again. pif_get_many: all bytes of files that the caller knows to be small, as pif_pread() gives them; what `each` was
+ * not asked for, because it ended the call, has succeeded. */
+int64_t pif_stat_many(pif_connection* connection, const char* const* paths, size_t count, pif_stat_info* infos,
+                      int* codes);
+int64_t pif_remove_many(pif_connection* connection, const char* const* paths, size_t count, int* codes);
+int64_t pif_put_many(pif_connection* connection, const pif_small_file* files, size_t count,
+                     const pif_create_options* options, int* codes);
+int64_t pif_get_many(pif_connection* connection, const char* const* paths, size_t count, pif_bytes_function each,
+                     void* user, int* codes);
+
 /* ---- open and close
  * --------------------------------------------------------------------------------------------------- */
 
@@ -210,6 +274,12 @@ int pif_commit(pif_file* file);
 /* Room for the first `bytes` bytes of a file being created, of fixed records; its length stays. -PIF_E_NO_SPACE: the
  * disks have less. */
 int pif_preallocate(pif_file* file, uint64_t bytes);
+/* Fixed records: the file has this length then. What is cut off is gone; what is new is zero. Of a file being created
+ * that one alone writes. A committed one that is open for writing: durable and visible when it returns. Shorter, it is
+ * a new version, for which at most 1 GiB is copied (-PIF_E_UNSUPPORTED: more); `file` is that version then, its
+ * position is 0, and no operation may be under way. What others append while it is cut may be lost. Longer, zeros are
+ * written. */
+int pif_resize(pif_file* file, uint64_t bytes);
 /* Removes what was written to a file being created. It must still be closed. */
 int pif_abort(pif_file* file);
 /* Frees `file` in any case; a file being created and not committed is aborted. */
@@ -259,6 +329,9 @@ int pif_write_at(pif_file* file, uint64_t first, const void* in, size_t bytes);
 /* Number of the first record; all are consecutive, durable and visible. */
 int64_t pif_append(pif_file* file, const void* in, size_t bytes);
 
+/* Fixed records: bytes that go on where the file ends; a short last record is filled up first. Where they begin. */
+int64_t pif_append_bytes(pif_file* file, const void* in, size_t bytes);
+
 /* Variable records: up to `count` from the position, packed into `out`, their lengths into `lengths`. Records read; 0
  * at the end; -PIF_E_TOO_LARGE if the next one is longer than out_bytes. */
 int64_t pif_read_batch(pif_file* file, void* out, size_t out_bytes, uint32_t* lengths, uint64_t count);
@@ -266,6 +339,13 @@ int64_t pif_read_batch(pif_file* file, void* out, size_t out_bytes, uint32_t* le
  * first is returned, and they are durable and visible. */
 int pif_write_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count);
 int64_t pif_append_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count);
+
+/* Variable records by their numbers, in the order asked; a number may come twice. Packed into `out`, their lengths into
+ * `lengths`. Records read: fewer than `count` if the next one does not fit; -PIF_E_TOO_LARGE: the first does not;
+ * -PIF_E_END_OF_FILE: a number is past the end. Consecutive numbers are read at once: sort them if that does not
+ * matter. */
+int64_t pif_read_lines(pif_file* file, const uint64_t* numbers, size_t count, void* out, size_t out_bytes,
+                       uint32_t* lengths);
 
 /* ---- asynchronous: the memory belongs to the operation until pif_wait has returned for it
  * ---------------------------------- */
