@@ -31,13 +31,16 @@ class Connection:
         self._raised: BaseException | None = None
         folder = ffi.NULL if where is None else ffi.new("char[]", os.fsencode(where))
         route = ffi.NULL if options.get("route") is None else ffi.new("char[]", options["route"].encode())
-        chosen = ffi.new("pif_options *", dict(options, route=route))
+        try:
+            chosen = ffi.new("pif_options *", dict(options, route=route))
+        except (OverflowError, TypeError) as error:
+            raise InvalidError(f"options of the connection: {error}", "invalid") from error
         self.handle = lib.pif_connect(folder, chosen)
         if self.handle == ffi.NULL:
             raise MemoryError("no memory for a connection")
-        self._watch_signals()
         if lib.pif_error(self.handle) != 0:
             raise self.error(-lib.pif_error(self.handle))
+        self._watch_signals()
 
     def _watch_signals(self) -> None:
         """The library asks `wants_to_stop` while it waits: that is Python, so signals are handled in it."""

@@ -46,7 +46,7 @@ def reading(buffer, what: str = "the buffer"):
     """The bytes of an object that has them, to be read from; whoever has this keeps them in place."""
     try:
         return ffi.from_buffer(buffer)
-    except BufferError as error:
+    except (BufferError, ValueError) as error:
         raise InvalidError(f"{what} is not contiguous", "invalid") from error
 
 
@@ -54,5 +54,5 @@ def writing(buffer, what: str = "the buffer"):
     """The same, to be written to."""
     try:
         return ffi.from_buffer(buffer, require_writable=True)
-    except BufferError as error:
+    except (BufferError, ValueError) as error:
         raise InvalidError(f"{what} is read-only, or not contiguous", "invalid") from error

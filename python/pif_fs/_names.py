@@ -61,14 +61,17 @@ class CreateOptions:
 
     def __init__(self, records: int | str | None = None, width: int = 0, nodes=None, bevy: int | None = None,
                  mode: int = 0o644, attributes=None, exclusive: bool = False, delimiter: bytes = b"\n") -> None:
-        self.raw = ffi.new("pif_create_options *", {"width": width, "mode": mode, "exclusive": exclusive})
         self.delimiter = delimiter if records == "lines" else b""
-        self._set_format(records, delimiter)
-        if bevy is not None:
-            self.raw.bevy = bevy if bevy > 0 else lib.PIF_NO_BEVIES
-        if nodes is not None:
-            self._nodes = ffi.new("uint32_t[]", list(nodes))
-            self.raw.nodes, self.raw.node_count = self._nodes, len(self._nodes)
+        try:
+            self.raw = ffi.new("pif_create_options *", {"width": width, "mode": mode, "exclusive": exclusive})
+            self._set_format(records, delimiter)
+            if bevy is not None:
+                self.raw.bevy = bevy if bevy > 0 else lib.PIF_NO_BEVIES
+            if nodes is not None:
+                self._nodes = ffi.new("uint32_t[]", list(nodes))
+                self.raw.nodes, self.raw.node_count = self._nodes, len(self._nodes)
+        except (OverflowError, TypeError) as error:
+            raise InvalidError(f"options of a new file: {error}", "invalid") from error
         if attributes:
             self._set_attributes(attributes)
 

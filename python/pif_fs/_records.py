@@ -84,10 +84,10 @@ class Records:
         if number < 0:
             number += len(self)
         try:
-            if number < 0:
+            if not 0 <= number < 1 << 63:
                 raise IndexError
             return self._several(self.take([number]))[0]
-        except (IndexError, EOFError):
+        except IndexError:
             raise IndexError(f"{self.path} has no record {which}") from None
 
     def _slice(self, which: slice):

@@ -14,7 +14,7 @@ class PifError(OSError):
 
     number = errno.EIO
 
-    def __init__(self, text: str, code: str = "io") -> None:
+    def __init__(self, text: str, code: str = "io-error") -> None:
         super().__init__(self.number, text)
         self.code = code
 
@@ -113,17 +113,20 @@ _CLASS_OF = {
     "invalid": InvalidError,
     "not-found": NotFoundError,
     "exists": ExistsError,
-    "not-directory": FolderExpectedError,
-    "is-directory": FileExpectedError,
+    "not-a-directory": FolderExpectedError,
+    "is-a-directory": FileExpectedError,
     "not-empty": NotEmptyError,
-    "permission": DeniedError,
+    "permission-denied": DeniedError,
     "bad-capability": DeniedError,
     "read-only": DeniedError,
     "stale-file": StaleError,
+    "stale-data": StaleError,
+    "stale-node": UnavailableError,
+    "stale-server": UnavailableError,
     "busy": BusyError,
     "no-space": NoSpaceError,
     "corrupt": CorruptError,
-    "timeout": TimedOutError,
+    "timed-out": TimedOutError,
     "unavailable": UnavailableError,
     "version": UnavailableError,
     "too-large": TooLargeError,
