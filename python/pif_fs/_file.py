@@ -16,7 +16,7 @@ from ._lines import LineSink
 from ._names import CreateOptions, stat
 from .errors import InvalidError
 
-BUFFER = 1 << 20
+BUFFER = 128 << 10
 CALL_BYTES = 32 << 20  # of one call: between two of them signals are handled
 OFFSET_MAX = (1 << 63) - 1
 
@@ -311,7 +311,17 @@ class Buffered:
 
 
 class Reader(Buffered, io.BufferedReader):
-    pass
+    def read_buffer(self, size: int = -1):
+        """read() into new memory, without a copy: what pyarrow asks, where there is it."""
+        import numpy
+
+        position = self.tell()
+        if size is None or size < 0:
+            size = max(self.raw.lengths()[1] - position, 0)
+        out = numpy.empty(size, numpy.uint8)  # large ones are in huge pages
+        count = self.raw.pread(out, position)
+        self.seek(position + count)
+        return memoryview(out)[:count]
 
 
 class Appender(Buffered, io.BufferedWriter):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import socket
 from typing import NamedTuple
 
 from ._library import ffi, lib, text_of
 
 
-@dataclasses.dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """An LFS."""
 
     id: int

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import posixpath
+from typing import NamedTuple
 
 from ._library import ffi, lib, path_of
 from .errors import InvalidError
@@ -12,8 +12,7 @@ from .errors import InvalidError
 KINDS = {1: "fixed", 2: "variable", 3: "delimited"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Info:
+class Info(NamedTuple):
     """A file or a folder. Sizes are bytes; records and bytes are a hint while somebody appends."""
 
     path: str

@@ -14,6 +14,7 @@ from .errors import InvalidError
 
 BATCH_BYTES = 8 << 20
 LINE_BYTES_MIN = 64 << 10  # room for lines of which nothing is known
+CALL_BYTES = 1 << 20  # of lines in one call: they are put together in the processor's cache
 
 
 class Records:
@@ -223,7 +224,8 @@ class Records:
         lengths = numpy.empty(count, numpy.uint32)
         done = filled = 0
         while done < count:
-            read = self._read_batch(first + done, data[filled:], lengths[done:])
+            read = self._read_batch(first + done, data[filled:filled + CALL_BYTES], lengths[done:])
+            read = read or self._read_batch(first + done, data[filled:], lengths[done:])
             if read == 0:
                 data = _longer(data)
                 continue
@@ -241,6 +243,17 @@ class Records:
             return 0 if read == -lib.PIF_E_TOO_LARGE else c.checked(read)
 
     def _take_lines(self, wanted):
+        """They are read in the order of the file, and then put in that of `wanted`."""
+        import numpy
+
+        if (wanted[1:] >= wanted[:-1]).all():
+            return self._take_sorted(wanted)
+        order = numpy.argsort(wanted, kind="stable")
+        back = numpy.empty_like(order)
+        back[order] = numpy.arange(len(order))
+        return _gathered(*self._take_sorted(wanted[order]), back)
+
+    def _take_sorted(self, wanted):
         import numpy
 
         records, size = self._file.lengths()
@@ -292,6 +305,16 @@ def _longer(data):
     longer = numpy.empty(2 * len(data), numpy.uint8)
     longer[: len(data)] = data
     return longer
+
+
+def _gathered(data, offsets, which):
+    """Records `which` of these, in Arrow's layout, too."""
+    import numpy
+
+    lengths = numpy.diff(offsets)[which]
+    out = _arrow(data, lengths)[1]
+    within = numpy.arange(out[-1]) - numpy.repeat(out[:-1], lengths)
+    return data[numpy.repeat(offsets[:-1][which], lengths) + within], out
 
 
 def _arrow(data, lengths):
