@@ -49,8 +49,14 @@ pif = pif_fs.fsspec:PifFileSystem
 
 def needed(path):
     """{name: path} of the libraries that a program or a library needs, and these, and so on; None: it is static."""
-    done = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                          env=dict(os.environ, LC_ALL="C"))
+    done = subprocess.run(
+        ["ldd", path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=dict(os.environ, LC_ALL="C"),
+    )
     if "not a dynamic executable" in done.stderr:
         return None
     if done.returncode != 0 or "not found" in done.stdout:
@@ -61,8 +67,13 @@ def needed(path):
 
 def library(name):
     """Where the loader finds a library of that name."""
-    listed = subprocess.run(["ldconfig", "-p"], stdout=subprocess.PIPE, text=True, check=True,
-                            env=dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin:/sbin")).stdout
+    listed = subprocess.run(
+        ["ldconfig", "-p"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env=dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin:/sbin"),
+    ).stdout
     found = re.search(rf"^\s*{re.escape(name)} .*=> (\S+)", listed, re.MULTILINE)
     if found is None:
         raise SystemExit(f"make_wheel: {name} is missing (Debian: libzmq5)")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Lays out the package `pif_fs` in a folder: its modules, its binding to libpif.so, and the programs.
 
-  stage.py BUILD TARGET     BUILD: a build of the project; TARGET: gets the folder pif_fs. Programs and libraries are
-                            links to BUILD: scripts/wheel copies them
+stage.py BUILD TARGET     BUILD: a build of the project; TARGET: gets the folder pif_fs. Programs and libraries are
+                          links to BUILD: scripts/wheel copies them
 """
 
 import contextlib

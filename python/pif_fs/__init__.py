@@ -24,5 +24,20 @@ from ._version import __version__
 from ._writer import RecordWriter
 from .errors import PifError, ToolError
 
-__all__ = ["Block", "File", "FileSystem", "Info", "Node", "PROGRAMS", "PifError", "RecordWriter", "Records",
-           "StartedSystem", "ToolError", "__version__", "connect", "errors", "up"]
+__all__ = [
+    "Block",
+    "File",
+    "FileSystem",
+    "Info",
+    "Node",
+    "PROGRAMS",
+    "PifError",
+    "RecordWriter",
+    "Records",
+    "StartedSystem",
+    "ToolError",
+    "__version__",
+    "connect",
+    "errors",
+    "up",
+]

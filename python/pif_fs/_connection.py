@@ -60,7 +60,7 @@ class Connection:
         lib.pif_on_wait(self.handle, self._on_wait, ffi.NULL)
 
     def callback(self, kind: str, function):
-        """A function that a call on this connection asks. What is raised in it ends that, and is raised by checked()."""
+        """A function that a call on this connection asks. What it raises ends that; checked() raises it."""
         return ffi.callback(kind, function, error=1, onerror=self._note)
 
     def __del__(self) -> None:

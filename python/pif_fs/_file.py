@@ -43,8 +43,17 @@ def _by_bytes(pieces):
 class File(io.RawIOBase):
     """A file that is open, or being created. Use FileSystem.open(), which puts buffers over it."""
 
-    def __init__(self, connection: Connection, handle, path: str, *, writes: bool, is_new: bool = False,
-                 appends: bool = False, delimiter: bytes = b"") -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        handle,
+        path: str,
+        *,
+        writes: bool,
+        is_new: bool = False,
+        appends: bool = False,
+        delimiter: bytes = b"",
+    ) -> None:
         self._connection = connection
         self._handle = handle
         self.path = path
@@ -64,8 +73,9 @@ class File(io.RawIOBase):
             delimiter = stat(c, path).delimiter if appends else b""
             mode = lib.PIF_WRITE if writes or appends else lib.PIF_READ
             handle = c.opened(lib.pif_open(c.handle, path_of(path), mode))
-            return cls(c, handle, path_of(path).decode(), writes=writes or appends, appends=appends,
-                       delimiter=delimiter)
+            return cls(
+                c, handle, path_of(path).decode(), writes=writes or appends, appends=appends, delimiter=delimiter
+            )
 
     @classmethod
     def created(cls, pool: Pool, path, options: CreateOptions) -> "File":
@@ -140,8 +150,10 @@ class File(io.RawIOBase):
         total = sum(size for _, size in pieces)
         memory = bytearray(total)
         listed = ffi.new("pif_piece[]", [(checked_offset(offset), size) for offset, size in pieces])
-        patterns = [ffi.gc(lib.pif_pattern_list(listed, len(pieces)), lib.pif_pattern_free),
-                    ffi.gc(lib.pif_pattern_range(0, total), lib.pif_pattern_free)]
+        patterns = [
+            ffi.gc(lib.pif_pattern_list(listed, len(pieces)), lib.pif_pattern_free),
+            ffi.gc(lib.pif_pattern_range(0, total), lib.pif_pattern_free),
+        ]
         wanted = ffi.new("pif_pieces *", {"file": patterns[0], "memory": patterns[1]})
         with writing(memory) as to:
             is_whole = total == 0 or self.call(lib.pif_read_pieces, wanted, to, total) == total
@@ -149,7 +161,7 @@ class File(io.RawIOBase):
             return [self._read_one(offset, size) for offset, size in pieces]
         view, at, out = memoryview(memory), 0, []
         for _, size in pieces:
-            out.append(bytes(view[at:at + size]))
+            out.append(bytes(view[at : at + size]))
             at += size
         return out
 
@@ -332,8 +344,18 @@ class Editor(Buffered, io.BufferedRandom):
     pass
 
 
-def open_file(pool: Pool, path, mode: str = "rb", *, buffering: int = BUFFER, encoding=None, errors=None, newline=None,
-              autocommit: bool = True, **options):
+def open_file(
+    pool: Pool,
+    path,
+    mode: str = "rb",
+    *,
+    buffering: int = BUFFER,
+    encoding=None,
+    errors=None,
+    newline=None,
+    autocommit: bool = True,
+    **options,
+):
     """FileSystem.open()."""
     kind = mode.replace("b", "").replace("t", "")
     if kind not in ("r", "w", "w+", "x", "x+", "a", "r+"):

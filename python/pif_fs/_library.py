@@ -13,7 +13,7 @@ lib = ffi.dlopen(os.path.join(PROGRAMS, "libpif.so.0.1"))
 
 
 def path_of(path) -> bytes:
-    """A path as the library takes it: absolute, UTF-8, without NUL. "pif://" in front, and a "/" behind, may be there."""
+    """A path as the library takes it: absolute, UTF-8, without NUL. "pif://" in front and "/" behind are left out."""
     text = os.fspath(path)
     if isinstance(text, bytes):
         try:
@@ -21,7 +21,7 @@ def path_of(path) -> bytes:
         except UnicodeDecodeError:
             raise InvalidError(f"the path {text!r} is not UTF-8", "invalid") from None
     if text.startswith("pif://"):
-        text = text[len("pif://"):]
+        text = text[len("pif://") :]
     if not text.startswith("/"):
         text = "/" + text
     try:

@@ -33,8 +33,17 @@ def nodes_of(pool) -> list[Node]:
 
     def each(_user, node):
         host = text_of(node.host) or socket.gethostname()
-        found.append(Node(node.id, text_of(node.name), host, text_of(node.state), text_of(node.root), node.bytes_total,
-                          node.bytes_free))
+        found.append(
+            Node(
+                node.id,
+                text_of(node.name),
+                host,
+                text_of(node.state),
+                text_of(node.root),
+                node.bytes_total,
+                node.bytes_free,
+            )
+        )
         return 0
 
     with pool.use() as c:

@@ -43,9 +43,22 @@ def info_of(path: str, info) -> Info:
     if info.is_folder:
         return Info(path, True, info.id, 0, 0, info.modified_ns, info.mode, info.owner, info.group)
     kind = KINDS.get(info.kind, "")
-    return Info(path, False, info.id, info.bytes, info.records, info.modified_ns, info.mode, info.owner, info.group, kind,
-                info.record_length, bytes([info.delimiter]) if kind == "delimited" else b"", info.width,
-                bool(info.is_placed))
+    return Info(
+        path,
+        False,
+        info.id,
+        info.bytes,
+        info.records,
+        info.modified_ns,
+        info.mode,
+        info.owner,
+        info.group,
+        kind,
+        info.record_length,
+        bytes([info.delimiter]) if kind == "delimited" else b"",
+        info.width,
+        bool(info.is_placed),
+    )
 
 
 def stat(connection, path) -> Info:
@@ -58,8 +71,17 @@ def stat(connection, path) -> Info:
 class CreateOptions:
     """pif_create_options, with what it points to. None: as the library has it."""
 
-    def __init__(self, records: int | str | None = None, width: int = 0, nodes=None, bevy: int | None = None,
-                 mode: int = 0o644, attributes=None, exclusive: bool = False, delimiter: bytes = b"\n") -> None:
+    def __init__(
+        self,
+        records: int | str | None = None,
+        width: int = 0,
+        nodes=None,
+        bevy: int | None = None,
+        mode: int = 0o644,
+        attributes=None,
+        exclusive: bool = False,
+        delimiter: bytes = b"\n",
+    ) -> None:
         self.delimiter = delimiter if records == "lines" else b""
         try:
             self.raw = ffi.new("pif_create_options *", {"width": width, "mode": mode, "exclusive": exclusive})
@@ -88,7 +110,9 @@ class CreateOptions:
             raise InvalidError(f'records are "lines", "variable" or a length in bytes, not {records!r}', "invalid")
 
     def _set_attributes(self, attributes) -> None:
-        self._texts = [(ffi.new("char[]", str(name).encode()), ffi.new("char[]", str(value).encode()))
-                       for name, value in attributes.items()]
+        self._texts = [
+            (ffi.new("char[]", str(name).encode()), ffi.new("char[]", str(value).encode()))
+            for name, value in attributes.items()
+        ]
         self._attributes = ffi.new("pif_attribute[]", self._texts)
         self.raw.attributes, self.raw.attribute_count = self._attributes, len(self._texts)

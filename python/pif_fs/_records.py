@@ -18,8 +18,8 @@ CALL_BYTES = 1 << 20  # of lines in one call: they are put together in the proce
 
 
 class Records:
-    """What FileSystem.open_records() gives. `f[3]`, `f[-1]`, `f[10:20]` and `f[[7, 1, 7]]` are records; `len(f)` is asked
-    anew each time. Iterating reads ahead in batches. A map-style dataset for PyTorch as it is.
+    """What FileSystem.open_records() gives. `f[3]`, `f[-1]`, `f[10:20]` and `f[[7, 1, 7]]` are records; `len(f)` is
+    asked anew each time. Iterating reads ahead in batches. A map-style dataset for PyTorch as it is.
 
     A record is bytes. Fixed ones are elements of `dtype`, where that was given, and several of them an array.
     """
@@ -185,8 +185,11 @@ class Records:
 
     def _check_whole(self, read: int, size: int) -> None:
         if read < size:
-            raise InvalidError(f"the last record of {self.path} is shorter than {self._length} bytes: read it as bytes, "
-                               f"with fs.open()", "invalid")
+            raise InvalidError(
+                f"the last record of {self.path} is shorter than {self._length} bytes: read it as bytes, "
+                f"with fs.open()",
+                "invalid",
+            )
 
     def _take_fixed(self, wanted, out):
         import numpy
@@ -224,12 +227,12 @@ class Records:
         lengths = numpy.empty(count, numpy.uint32)
         done = filled = 0
         while done < count:
-            read = self._read_batch(first + done, data[filled:filled + CALL_BYTES], lengths[done:])
+            read = self._read_batch(first + done, data[filled : filled + CALL_BYTES], lengths[done:])
             read = read or self._read_batch(first + done, data[filled:], lengths[done:])
             if read == 0:
                 data = _longer(data)
                 continue
-            filled += int(lengths[done:done + read].sum(dtype=numpy.int64))
+            filled += int(lengths[done : done + read].sum(dtype=numpy.int64))
             done += read
         return _arrow(data[:filled], lengths)
 
@@ -264,15 +267,21 @@ class Records:
             read = self._read_lines(wanted[done:], data[filled:], lengths[done:])
             if read == 0:
                 data = _longer(data)
-            filled += int(lengths[done:done + read].sum(dtype=numpy.int64))
+            filled += int(lengths[done : done + read].sum(dtype=numpy.int64))
             done += read
         return _arrow(data[:filled], lengths)
 
     def _read_lines(self, wanted, data, lengths) -> int:
         with writing(wanted) as numbers, writing(data) as out, writing(lengths) as sizes:
             try:
-                return self._ask(lib.pif_read_lines, ffi.cast("uint64_t *", numbers), len(wanted), out, len(data),
-                                 ffi.cast("uint32_t *", sizes))
+                return self._ask(
+                    lib.pif_read_lines,
+                    ffi.cast("uint64_t *", numbers),
+                    len(wanted),
+                    out,
+                    len(data),
+                    ffi.cast("uint32_t *", sizes),
+                )
             except OSError as error:
                 if getattr(error, "code", "") == "too-large":
                     return 0

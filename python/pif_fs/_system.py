@@ -105,8 +105,14 @@ class FileSystem(Many, Tools):
             c.checked(lib.pif_attributes_of(c.handle, path_of(path), asked, ffi.NULL))
         return found
 
-    def set_attributes(self, path, mode: int | None = None, owner: int | None = None, group: int | None = None,
-                       modified_ns: int | None = None) -> None:
+    def set_attributes(
+        self,
+        path,
+        mode: int | None = None,
+        owner: int | None = None,
+        group: int | None = None,
+        modified_ns: int | None = None,
+    ) -> None:
         """In one step; what is None stays as it is."""
         given = {"mode": mode, "owner": owner, "group": group, "modified": modified_ns}
         change = ffi.new("pif_attribute_change *")
@@ -156,8 +162,11 @@ class FileSystem(Many, Tools):
         with self._pool.use() as c:
             c.checked(lib.pif_status(c.handle, wait_up, info))
             names = ("files", "folders", "pending", "doomed", "sessions", "nodes", "nodes_up")
-            return {"name": text_of(info.name), "refused": text_of(info.refused),
-                    **{name: getattr(info, name) for name in names}}
+            return {
+                "name": text_of(info.name),
+                "refused": text_of(info.refused),
+                **{name: getattr(info, name) for name in names},
+            }
 
     def block_locations(self, path, start: int = 0, end: int | None = None) -> list[Block]:
         """(offset, length, [hosts]) of consecutive pieces of a file of fixed records, in bytes.

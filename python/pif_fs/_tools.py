@@ -64,8 +64,13 @@ class _Process:
         errors: int = subprocess.PIPE
         if progress is not None:
             self._terminal, errors = pty.openpty()
-        self._process = subprocess.Popen(words, env=env, stdin=subprocess.PIPE if data is not None else
-                                         subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+        self._process = subprocess.Popen(
+            words,
+            env=env,
+            stdin=subprocess.PIPE if data is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        )
         if progress is not None:
             os.close(errors)
             self._reader = threading.Thread(target=self._read, args=(progress,), daemon=True)
@@ -97,8 +102,9 @@ class _Process:
             self._process.communicate()
 
 
-def run_program(where: str | None, program: str, words, *, data: bytes | None = None, ok=(0,),
-                progress: Progress | None = None) -> tuple[int, bytes]:
+def run_program(
+    where: str | None, program: str, words, *, data: bytes | None = None, ok=(0,), progress: Progress | None = None
+) -> tuple[int, bytes]:
     """The exit code and the output of a program that ended with one of `ok`. Raises what it said if it did not."""
     env = dict(os.environ) if where is None else dict(os.environ, PIF=os.path.abspath(where))
     code, out, said = _Process([*program_path(program), *words], env, data, progress).wait()
@@ -133,10 +139,11 @@ class Tools:
 
     where: str | None
 
-    def run(self, program: str, *words, data: bytes | None = None, ok=(0,), progress: Progress | None = None,
-            **options) -> dict:
-        """Any program: fs.run("digest", "/a"). data: its standard input; ok: exit codes that are no failure; progress: is
-        told, on a thread of its own, which part is done. Ctrl-C ends the program, too."""
+    def run(
+        self, program: str, *words, data: bytes | None = None, ok=(0,), progress: Progress | None = None, **options
+    ) -> dict:
+        """Any program: fs.run("digest", "/a"). data: its standard input; ok: exit codes that are no failure; progress:
+        is told, on a thread of its own, which part is done. Ctrl-C ends the program, too."""
         all_words = [*words_of(options), *map(os.fspath, words)]
         _, out = run_program(self.where, program, [*all_words, "--json"], data=data, ok=ok, progress=progress)
         return report_of(out)

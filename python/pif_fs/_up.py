@@ -29,9 +29,11 @@ class StartedSystem(FileSystem):
             self.down()
 
 
-def up(folder, n: int | None = None, disks=(), force: bool = False, bevy: int | None = None, **options) -> StartedSystem:
-    """The file system of a folder, started, and made first if it is new: `pif up`. As a context manager it stops, at the
-    end of its block, what it started; else the daemons go on.
+def up(
+    folder, n: int | None = None, disks=(), force: bool = False, bevy: int | None = None, **options
+) -> StartedSystem:
+    """The file system of a folder, started, and made first if it is new: `pif up`. As a context manager it stops, at
+    the end of its block, what it started; else the daemons go on.
 
     n: number of LFSs of a new one (4; with disks, one on each); disks: folders on these; bevy: of parity; force: in a
     folder that has other things in it. options: of connect().

@@ -11,8 +11,8 @@ from .errors import InvalidError
 
 
 class RecordWriter:
-    """What FileSystem.create() gives. Its file is there, durable, when the block ends well; if it raises, or nobody ever
-    closes it, there never was one."""
+    """What FileSystem.create() gives. Its file is there, durable, when the block ends well; if it raises, or nobody
+    ever closes it, there never was one."""
 
     def __init__(self, file: File, delimiter: bytes) -> None:
         self._file = file
@@ -35,14 +35,16 @@ class RecordWriter:
         return self._file.path
 
     def write(self, records) -> None:
-        """Fixed records: anything with bytes, such as an array, of whole records. Lines: bytes, which are cut, or several
-        lines, which get their ends. Variable records: several of them, bytes or text."""
+        """Fixed records: anything with bytes, such as an array, of whole records. Lines: bytes, which are cut, or
+        several lines, which get their ends. Variable records: several of them, bytes or text."""
         if self._length:
             self._write_fixed(records)
         elif self._sink is not None and isinstance(records, (bytes, bytearray, memoryview, str)):
             self._sink.write(records.encode() if isinstance(records, str) else records)
         elif isinstance(records, (bytes, bytearray, memoryview, str)):
-            raise InvalidError("several records are written, in a list: bytes alone say nowhere where one ends", "invalid")
+            raise InvalidError(
+                "several records are written, in a list: bytes alone say nowhere where one ends", "invalid"
+            )
         else:
             self._file.write_batch(*packed(records, self._delimiter))
 

@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import errno
 
-__all__ = ["PifError", "NotFoundError", "ExistsError", "FolderExpectedError", "FileExpectedError", "NotEmptyError",
-           "DeniedError", "InvalidError", "UnsupportedError", "BusyError", "NoSpaceError", "TooLargeError",
-           "CorruptError", "UnavailableError", "TimedOutError", "CancelledError", "StaleError", "ToolError"]
+__all__ = [
+    "PifError",
+    "NotFoundError",
+    "ExistsError",
+    "FolderExpectedError",
+    "FileExpectedError",
+    "NotEmptyError",
+    "DeniedError",
+    "InvalidError",
+    "UnsupportedError",
+    "BusyError",
+    "NoSpaceError",
+    "TooLargeError",
+    "CorruptError",
+    "UnavailableError",
+    "TimedOutError",
+    "CancelledError",
+    "StaleError",
+    "ToolError",
+]
 
 
 class PifError(OSError):

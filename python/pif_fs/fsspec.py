@@ -1,7 +1,7 @@
 """PIF for fsspec, as the protocol "pif": what pandas, pyarrow, DuckDB, zarr, Dask and Ray open files with.
 
-    pandas.read_csv("pif:///table.csv")
-    pandas.read_csv("pif:///table.csv", storage_options={"where": "/data/pif"})
+pandas.read_csv("pif:///table.csv")
+pandas.read_csv("pif:///table.csv", storage_options={"where": "/data/pif"})
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PifFileSystem(AbstractFileSystem):
         if isinstance(path, list):
             return [cls._strip_protocol(one) for one in path]
         path = stringify_path(path)
-        path = path[len("pif://"):] if path.startswith("pif://") else path
+        path = path[len("pif://") :] if path.startswith("pif://") else path
         return "/" + path.strip("/")
 
     def unstrip_protocol(self, name):
@@ -55,10 +55,21 @@ class PifFileSystem(AbstractFileSystem):
 
     @staticmethod
     def _row(info) -> dict:
-        return {"name": info.path, "type": "directory" if info.is_folder else "file",
-                "size": None if info.is_folder else info.bytes, "id": info.id, "mtime": info.modified_ns / 1e9,
-                "modified_ns": info.modified_ns, "mode": info.mode, "uid": info.owner, "gid": info.group,
-                "records": info.records, "kind": info.kind, "record_length": info.record_length, "width": info.width}
+        return {
+            "name": info.path,
+            "type": "directory" if info.is_folder else "file",
+            "size": None if info.is_folder else info.bytes,
+            "id": info.id,
+            "mtime": info.modified_ns / 1e9,
+            "modified_ns": info.modified_ns,
+            "mode": info.mode,
+            "uid": info.owner,
+            "gid": info.group,
+            "records": info.records,
+            "kind": info.kind,
+            "record_length": info.record_length,
+            "width": info.width,
+        }
 
     def ls(self, path, detail=True, **_options):
         rows = [self._row(info) for info in self._fs.ls(self._strip_protocol(path))]
@@ -146,8 +157,9 @@ class PifFileSystem(AbstractFileSystem):
         if records is None:
             self._fs.copy(source, target)
             return
-        with self._fs.open(source) as file, self._fs.open(target, "wb", records=records,
-                                                          delimiter=info.delimiter or b"\n") as out:
+        with self._fs.open(source) as file, self._fs.open(
+            target, "wb", records=records, delimiter=info.delimiter or b"\n"
+        ) as out:
             while block := file.read(8 << 20):
                 out.write(block)
 
@@ -251,8 +263,11 @@ class PifFileSystem(AbstractFileSystem):
 
     def cat_ranges(self, paths, starts, ends, max_gap=None, on_error="return", **_options):
         """All pieces of one file at once."""
-        count = len(paths) if not isinstance(paths, str) else max(len(one) for one in (starts, ends)
-                                                                  if hasattr(one, "__len__"))
+        count = (
+            len(paths)
+            if not isinstance(paths, str)
+            else max(len(one) for one in (starts, ends) if hasattr(one, "__len__"))
+        )
         paths = [paths] * count if isinstance(paths, str) else list(paths)
         starts = list(starts) if hasattr(starts, "__len__") else [starts] * count
         ends = list(ends) if hasattr(ends, "__len__") else [ends] * count

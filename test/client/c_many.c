@@ -1,4 +1,4 @@
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "c_calls.h"
@@ -68,6 +68,8 @@ static const char* lines_by_number(pif_connection* c) {
   EXPECT(pif_read_lines(f, past, 2, out, sizeof out, lengths) == -PIF_E_END_OF_FILE);
   EXPECT(pif_read_lines(f, huge, 2, out, sizeof out, lengths) == -PIF_E_END_OF_FILE);
   EXPECT(pif_read_lines(f, NULL, 0, NULL, 0, NULL) == 0);
+  EXPECT(pif_resize(f, 1) == -PIF_E_PERMISSION && pif_close(f) == 0);
+  f = pif_open(c, "/m/lines", PIF_WRITE);
   EXPECT(pif_resize(f, 1) == -PIF_E_INVALID && pif_close(f) == 0);
   return NULL;
 }
@@ -91,7 +93,7 @@ static const char* lengths_change(pif_connection* c) {
 }
 
 static int note_attribute(void* user, const char* name, const char* value) {
-  strcat(strcat(strcat(user, name), "="), value);
+  snprintf(user, 100, "%s=%s", name, value);
   return 0;
 }
 

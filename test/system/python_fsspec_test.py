@@ -148,8 +148,14 @@ def forked_processes_have_connections_of_their_own():
 
 
 TESTS = [
-    all_modes, bytes_by_pieces, a_small_file_takes_four_exchanges, many_small_files, local_files_come_and_go,
-    transactions_commit_together_or_not, keys_change_with_files, forked_processes_have_connections_of_their_own,
+    all_modes,
+    bytes_by_pieces,
+    a_small_file_takes_four_exchanges,
+    many_small_files,
+    local_files_come_and_go,
+    transactions_commit_together_or_not,
+    keys_change_with_files,
+    forked_processes_have_connections_of_their_own,
 ]
 
 if __name__ == "__main__":

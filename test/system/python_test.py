@@ -145,7 +145,9 @@ def lines_have_numbers():
         data, offsets = f.read(10, 3)
         check(data.tobytes() == b"".join(lines[10:13]) and offsets[1] == len(lines[10]), "Arrow's layout")
         fails(IndexError, "a line past the end", lambda: f[[0, 5000]])
-    check(fs.append_lines("/l", ["one", "two\n"]) == 5000 and fs.open_records("/l")[-2:] == [b"one\n", b"two\n"], "append")
+    check(
+        fs.append_lines("/l", ["one", "two\n"]) == 5000 and fs.open_records("/l")[-2:] == [b"one\n", b"two\n"], "append"
+    )
     with fs.open("/l", "ab") as file:
         file.write(b"in\nparts")
         file.write(b"!\n")
@@ -315,10 +317,20 @@ def the_example_runs():
 
 
 TESTS = [
-    names_come_and_go, files_are_as_python_has_them, a_new_file_is_there_as_a_whole_or_not_at_all,
-    a_file_with_a_failed_write_is_not_committed, records_have_numbers, lines_have_numbers, many_go_together,
-    tools_give_their_reports, bad_input_is_told, a_child_connects_anew, threads_share_a_file_system,
-    a_signal_ends_what_waits, a_folder_with_a_space_becomes_a_file_system, the_example_runs,
+    names_come_and_go,
+    files_are_as_python_has_them,
+    a_new_file_is_there_as_a_whole_or_not_at_all,
+    a_file_with_a_failed_write_is_not_committed,
+    records_have_numbers,
+    lines_have_numbers,
+    many_go_together,
+    tools_give_their_reports,
+    bad_input_is_told,
+    a_child_connects_anew,
+    threads_share_a_file_system,
+    a_signal_ends_what_waits,
+    a_folder_with_a_space_becomes_a_file_system,
+    the_example_runs,
 ]
 
 if __name__ == "__main__":

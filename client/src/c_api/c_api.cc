@@ -6,7 +6,6 @@
 
 #include "c_api/c_run.h"
 #include "c_api/c_values.h"
-#include "file/file_state.h"
 #include "pif/client/rewrite.h"
 
 using pif::Client;
@@ -27,27 +26,6 @@ pif::ConnectOptions options_of(const char* where, const pif_options* options) {
   if (options->timeout_ms != 0) out.timeout = std::chrono::milliseconds(options->timeout_ms);
   if (options->threads != 0) out.threads = options->threads;
   return out;
-}
-
-// Shorter is a new version, which takes the file's place; `file` becomes it.
-Status cut(pif_file& file, uint64_t bytes) {
-  PIF_TRY(file.file.state().check_may_write());
-  PIF_TRY_VALUE(File made, pif::client::rewrite(*file.client, file.file, {.keep = bytes}));
-  PIF_TRY(made.commit());
-  PIF_TRY_VALUE(file.file, file.client->open_by_id(made.id(), Client::Mode::kWrite));
-  return {};
-}
-
-Status resize(pif_file& file, uint64_t bytes) {
-  if (file.file.state().creating()) return file.file.resize(bytes);
-  if (!file.file.format().is_fixed())
-    return pif::fail(pif::Code::kInvalid, "only a file of fixed records gets another length");
-  PIF_TRY_VALUE(const pif::FileLength now, file.file.file_length());
-  if (bytes < now.bytes) return cut(file, bytes);
-  if (bytes == now.bytes) return file.file.state().check_may_write();
-  const std::byte last{};
-  PIF_TRY(file.file.pwrite({&last, 1}, bytes - 1));
-  return {};
 }
 
 uint64_t microseconds(pif::Duration duration) { return static_cast<uint64_t>(duration.count() / 1000); }
@@ -209,7 +187,7 @@ int pif_preallocate(pif_file* file, uint64_t bytes) {
   return code_with_file(file, {}, [&](File& f) { return f.preallocate(bytes); });
 }
 int pif_resize(pif_file* file, uint64_t bytes) {
-  return code_with_file(file, {}, [&](File&) { return resize(*file, bytes); });
+  return code_with_file(file, {}, [&](File& f) { return pif::client::resize(*file->client, f, bytes); });
 }
 int pif_abort(pif_file* file) {
   return code_with_file(file, {}, [](File& f) { return f.abort(); });

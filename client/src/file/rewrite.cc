@@ -39,4 +39,22 @@ Result<File> rewrite(Client& client, File& of, const RewriteOptions& options) {
   return made;
 }
 
+Status resize(Client& client, File& file, std::uint64_t bytes) {
+  if (file.state().creating()) return file.resize(bytes);
+  PIF_TRY(file.state().check_may_write());
+  if (!file.format().is_fixed())
+    return fail(Code::kInvalid,
+                fmt::format("{}: only a file of fixed records gets another length", file.state().parts.path));
+  PIF_TRY_VALUE(const FileLength now, file.file_length());
+  if (bytes < now.bytes) {
+    PIF_TRY_VALUE(File made, rewrite(client, file, {.keep = bytes}));
+    PIF_TRY(made.commit());
+    PIF_TRY_VALUE(file, client.open_by_id(made.id(), Client::Mode::kWrite));
+  } else if (bytes > now.bytes) {
+    const std::byte last{};
+    PIF_TRY(file.pwrite({&last, 1}, bytes - 1));
+  }
+  return {};
+}
+
 }  // namespace pif::client

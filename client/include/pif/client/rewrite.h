@@ -20,4 +20,9 @@ struct RewriteOptions {
 // The first bytes of `from`, of which there are so many, into `to`, a file being created that has none yet.
 [[nodiscard]] Status copy_start(File& from, File& to, std::uint64_t bytes);
 
+// Gives `file` this length in bytes: one being created as File::resize does; a committed one that is open for writing
+// by a rewrite, which `file` then is, or by zeros behind its end. kInvalid: it has no fixed records; kPermission: it is
+// open for reading; the errors of rewrite().
+[[nodiscard]] Status resize(Client& client, File& file, std::uint64_t bytes);
+
 }  // namespace pif::client
