@@ -43,15 +43,22 @@ def program_path(program: str) -> list[str]:
 
 
 def _show_progress(terminal: int, progress: Progress) -> str:
-    """Reads what a program says on its terminal, until it ends; tells the part that is done, and gives the rest."""
-    said = ""
+    """Reads what a program says on its terminal, until it ends; tells the part that is done, and gives the rest. A line
+    of progress begins with a return of the carriage, and is wiped by the next."""
+    rest = line = ""
     with contextlib.suppress(OSError):  # which says that it has ended
         while piece := os.read(terminal, 4096):
-            said += piece.decode(errors="replace")
-            for percent in re.findall(r"\r *(\d+) %[^\r]*", said):
-                progress(int(percent) / 100)
-            said = re.sub(r"\r *\d+ %[^\r\x1b]*\x1b\[K", "", said)
-    return said.replace("\r\n", "\n").replace("\r\x1b[K", "")
+            *lines, line = (line + piece.decode(errors="replace")).replace("\r\n", "\n").split("\r")
+            rest += "".join(_unless_progress(one, progress) for one in lines)
+    return rest + _unless_progress(line, progress)
+
+
+def _unless_progress(line: str, progress: Progress) -> str:
+    found = re.search(r"\b(\d{1,3}) ?%", line)
+    if found is None:
+        return line.replace("\x1b[K", "")
+    progress(int(found.group(1)) / 100)
+    return line.partition("\x1b[K")[2] if not line.startswith("\x1b[K") else ""
 
 
 class _Process:
@@ -60,6 +67,7 @@ class _Process:
     def __init__(self, words: list[str], env: dict, data: bytes | None, progress: Progress | None) -> None:
         self._data = data
         self._said: list[str] = []
+        self._raised: BaseException | None = None
         self._reader: threading.Thread | None = None
         errors: int = subprocess.PIPE
         if progress is not None:
@@ -77,7 +85,11 @@ class _Process:
             self._reader.start()
 
     def _read(self, progress: Progress) -> None:
-        self._said.append(_show_progress(self._terminal, progress))
+        try:
+            self._said.append(_show_progress(self._terminal, progress))
+        except BaseException as error:  # of the callback: wait() raises it
+            self._raised = error
+            self._said.append(_show_progress(self._terminal, lambda _part: None))
 
     def wait(self) -> tuple[int, bytes, str]:
         """Its exit code, its output, and what it said."""
@@ -90,6 +102,8 @@ class _Process:
             if self._reader is not None:
                 self._reader.join(END_SECONDS)
                 os.close(self._terminal)
+        if self._raised is not None:
+            raise self._raised
         said = errors.decode(errors="replace") if errors is not None else "".join(self._said)
         return self._process.returncode, out, said
 
