@@ -12,6 +12,7 @@ import time
 
 from pif_system import BIN, Failure, FileSystem, check, main_on
 from python_package import import_package
+from several_hosts import SeveralHosts
 
 FS = None
 pif = None
@@ -303,6 +304,20 @@ def a_folder_with_a_space_becomes_a_file_system():
     fails(FileExistsError, "a folder with other things", lambda: pif.up(FS.temp))
 
 
+def every_host_has_blocks_of_its_own():
+    with SeveralHosts(["h1", "h2"], 2) as hosts:
+        fs = pif.connect(hosts.folder("h1"), route="tcp")
+        with fs.create("/blocks", 100_000) as out:
+            out.write(bytes(600_000))
+        found = fs.block_locations("/blocks")
+        wanted = [(0, 200_000, ["h1"]), (200_000, 200_000, ["h2"]), (400_000, 200_000, ["h1"])]
+        check(found == wanted, f"{found}")
+        check([node.host for node in fs.nodes()] == ["h1", "h1", "h2", "h2"], "hosts of LFSs")
+        other = pif.connect(hosts.folder("h2"), route="tcp")
+        with other.open("/blocks") as file:
+            check(file.read() == bytes(600_000), "the other host reads them")
+
+
 def the_example_runs():
     os.environ["PIF_EXAMPLE_FOLDER"] = FS.local("example")
     os.environ["PIF_EXAMPLE_TABLE"] = FS.local("example.csv")
@@ -330,6 +345,7 @@ TESTS = [
     threads_share_a_file_system,
     a_signal_ends_what_waits,
     a_folder_with_a_space_becomes_a_file_system,
+    every_host_has_blocks_of_its_own,
     the_example_runs,
 ]
 
