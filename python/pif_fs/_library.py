@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import typing
 
 from ._binding import ffi
 from .errors import InvalidError
+
+Path = typing.Union[str, bytes, "os.PathLike[str]"]  # of the file system, or a URL "pif:///..."
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin")
 
 lib = ffi.dlopen(os.path.join(PROGRAMS, "libpif.so.0.1"))
 
 
-def path_of(path) -> bytes:
+def path_of(path: Path) -> bytes:
     """A path as the library takes it: absolute, UTF-8, without NUL. "pif://" in front and "/" behind are left out."""
     text = os.fspath(path)
     if isinstance(text, bytes):
@@ -39,6 +42,7 @@ def text_of(pointer) -> str:
 
 
 def code_name(code: int) -> str:
+    """Such as "not-found"; the sign does not matter."""
     return text_of(lib.pif_code_name(abs(code)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+from ._connection import Pool
 from ._library import code_name, ffi, lib, path_of, reading
 from ._names import CreateOptions, Info, info_of
 from .errors import PifError, error_of
@@ -45,6 +46,8 @@ def _error(code: int, path: str) -> PifError | None:
 class Many:
     """What FileSystem can do with many files in few messages. One that fails takes no other with it: its error is in
     its place in the list."""
+
+    _pool: Pool
 
     def stat_many(self, paths) -> list[Info | PifError]:
         out: list = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import datetime
 import posixpath
 from typing import NamedTuple
@@ -26,7 +27,7 @@ class Info(NamedTuple):
     group: int
     kind: str = ""  # "fixed", "variable" or "delimited"; "" of a folder
     record_length: int = 0  # of fixed records
-    delimiter: bytes = b""  # of delimited ones
+    delimiter: builtins.bytes = b""  # of delimited ones
     width: int = 0  # LFSs that it is on
     is_placed: bool = False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import random
+import typing
 
 from ._file import File
 from ._library import ffi, lib, writing
@@ -30,7 +31,7 @@ class Records:
         with file._connection as c:
             self._delimiter = stat(c, file.path).delimiter
         self._shape: tuple = ()
-        self._dtype = None
+        self._dtype: typing.Any = None
         if dtype is not None:
             self._set_dtype(dtype)
 

@@ -8,10 +8,11 @@ import fnmatch
 import functools
 import os
 import posixpath
+import typing
 
 from ._connection import Pool
 from ._file import File, open_file
-from ._library import ffi, lib, path_of, text_of
+from ._library import Path, ffi, lib, path_of, text_of
 from ._locations import Block, Node, blocks_of, nodes_of
 from ._many import Many
 from ._names import CreateOptions, Info, info_of, stat
@@ -21,6 +22,8 @@ from ._writer import RecordWriter
 from .errors import ExistsError, NotFoundError
 
 __all__ = ["FileSystem", "connect"]
+
+LocalPath = typing.Union[str, "os.PathLike[str]"]
 
 
 class FileSystem(Many, Tools):
@@ -42,12 +45,12 @@ class FileSystem(Many, Tools):
 
     # ---- names ----
 
-    def mkdir(self, path, parents: bool = False, mode: int = 0o755) -> None:
+    def mkdir(self, path: Path, parents: bool = False, mode: int = 0o755) -> None:
         """A folder. parents: missing folders above are made, too, and one that is there is no error."""
         with self._pool.use() as c:
             c.checked(lib.pif_mkdir_mode(c.handle, path_of(path), parents, mode))
 
-    def ls(self, path="/") -> list[Info]:
+    def ls(self, path: Path = "/") -> list[Info]:
         """All that is in a folder, in byte order; of a file itself."""
         folder = path_of(path).decode()
         found: list[Info] = []
@@ -63,28 +66,28 @@ class FileSystem(Many, Tools):
             c.checked(result)
         return found
 
-    def stat(self, path) -> Info:
+    def stat(self, path: Path) -> Info:
         with self._pool.use() as c:
             return stat(c, path)
 
-    def exists(self, path) -> bool:
+    def exists(self, path: Path) -> bool:
         try:
             self.stat(path)
         except (NotFoundError, NotADirectoryError):
             return False
         return True
 
-    def mv(self, source, target, replace: bool = True) -> None:
+    def mv(self, source: Path, target: Path, replace: bool = True) -> None:
         """In one step; what has the name `target` is replaced."""
         with self._pool.use() as c:
             c.checked(lib.pif_rename(c.handle, path_of(source), path_of(target), not replace))
 
-    def rm(self, path, recursive: bool = False) -> None:
+    def rm(self, path: Path, recursive: bool = False) -> None:
         """A file, or an empty folder; recursive: with all that is in it."""
         with self._pool.use() as c:
             c.checked(lib.pif_remove(c.handle, path_of(path), recursive))
 
-    def find(self, path="/", name: str = "*", folders: bool = False) -> collections.abc.Iterator[Info]:
+    def find(self, path: Path = "/", name: str = "*", folders: bool = False) -> collections.abc.Iterator[Info]:
         """All files below a folder, or folders, too, in byte order; name: a pattern of the last part of the path."""
         for info in self.ls(path):
             if (folders or not info.is_folder) and fnmatch.fnmatchcase(info.name, name):
@@ -92,7 +95,7 @@ class FileSystem(Many, Tools):
             if info.is_folder:
                 yield from self.find(info.path, name, folders)
 
-    def attributes(self, path) -> dict[str, str]:
+    def attributes(self, path: Path) -> dict[str, str]:
         """The named attributes of a file."""
         found: dict[str, str] = {}
 
@@ -125,7 +128,7 @@ class FileSystem(Many, Tools):
 
     # ---- files ----
 
-    def open(self, path, mode: str = "rb", **options):
+    def open(self, path: Path, mode: str = "rb", **options) -> typing.IO:
         """A file as Python has them: "rb", "wb", "w+b", "xb", "ab" and "r+b", and the same as text without "b".
 
         A new file is there when it is closed, or its block ends well; if that raises, it never was. options: of
@@ -133,11 +136,11 @@ class FileSystem(Many, Tools):
         """
         return open_file(self._pool, path, mode, **options)
 
-    def open_records(self, path, dtype=None, writable: bool = False) -> Records:
+    def open_records(self, path: Path, dtype=None, writable: bool = False) -> Records:
         """A file as a sequence of records or lines. dtype: numpy's, of fixed records."""
         return Records(File.opened(self._pool, path, writable), dtype)
 
-    def create(self, path, records=None, **options) -> RecordWriter:
+    def create(self, path: Path, records=None, **options) -> RecordWriter:
         """A new file for a block: committed when that ends well, aborted when it raises.
 
         records: "lines", a record's length in bytes, a numpy dtype; None: 64 KiB. options: width (number of LFSs),
@@ -145,7 +148,7 @@ class FileSystem(Many, Tools):
         """
         return RecordWriter.create(self._pool, path, records, **options)
 
-    def append_lines(self, path, lines) -> int:
+    def append_lines(self, path: Path, lines) -> int:
         """Lines, or variable records, behind all others, durable when it returns: the number of the first."""
         with self.open_records(path, writable=True) as file:
             return file.append(lines)
@@ -168,7 +171,7 @@ class FileSystem(Many, Tools):
                 **{name: getattr(info, name) for name in names},
             }
 
-    def block_locations(self, path, start: int = 0, end: int | None = None) -> list[Block]:
+    def block_locations(self, path: Path, start: int = 0, end: int | None = None) -> list[Block]:
         """(offset, length, [hosts]) of consecutive pieces of a file of fixed records, in bytes.
 
         Who splits work over hosts lets each one read what lies there.
@@ -178,13 +181,13 @@ class FileSystem(Many, Tools):
 
     # ---- whole files ----
 
-    def put(self, local, path, **options) -> int:
+    def put(self, local: LocalPath, path: Path, **options) -> int:
         """A local file into the file system: bytes. options: of create()."""
         chosen = CreateOptions(**options)
         with open(local, "rb") as file, self._pool.use() as c:
             return c.checked(lib.pif_put(c.handle, file.fileno(), path_of(path), chosen.raw))
 
-    def get(self, path, local) -> int:
+    def get(self, path: Path, local: LocalPath) -> int:
         """A file out of the file system: bytes. The local file is there as a whole, or as it was."""
         part = f"{os.fspath(local)}.{os.getpid()}.part"
         try:
@@ -210,7 +213,7 @@ class FileSystem(Many, Tools):
                 c.checked(lib.pif_stats(c.handle, c.callback("pif_stats_function", each), ffi.NULL))
         return dict(counts)
 
-    def touch(self, path) -> None:
+    def touch(self, path: Path) -> None:
         """An empty file, if nothing is there."""
         with contextlib.suppress(ExistsError):
             self.open(path, "xb").close()

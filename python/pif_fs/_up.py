@@ -18,7 +18,7 @@ class StartedSystem(FileSystem):
     def down(self) -> None:
         """Stops the daemons. What is open breaks; all that is committed stays."""
         self._pool.forget()
-        run_program(self.where, "down", ["--yes", os.path.abspath(self.where)])
+        run_program(self.where, "down", ["--yes", str(self.where)])
         self._was_started = False
 
     def __enter__(self) -> "StartedSystem":

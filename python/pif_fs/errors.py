@@ -36,7 +36,7 @@ class PifError(OSError):
         self.code = code
 
     def __str__(self) -> str:
-        return self.strerror
+        return str(self.strerror)
 
     def __reduce__(self):
         return type(self), (self.strerror, self.code)
