@@ -314,7 +314,7 @@ class Buffered:
             self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "closed", True) and self.raw._handle is not None:
+        if not getattr(self, "closed", True) and self.raw.writable() and self.raw._handle is not None:
             warnings.warn(f"{self.raw!r} was not closed", ResourceWarning, source=self)
             self.raw.abandon()
 
