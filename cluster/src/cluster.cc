@@ -256,6 +256,13 @@ void clear_run_folder(const Cluster& cluster) {
   ::rmdir(path.c_str());
 }
 
+std::vector<std::string> Cluster::private_folders() const {
+  std::vector<std::string> folders = {folder + "/keys", run_folder(), server_folder()};
+  for (const LfsEntry& lfs : lfss)
+    if (is_here(lfs)) folders.push_back(lfs.root);
+  return folders;
+}
+
 Result<net::ListenOptions> Cluster::listen_options(const std::string& daemon) const {
   PIF_TRY(make_folder(run_folder(), kOpenFolderMode));
   PIF_TRY(check_run_folder(*this));

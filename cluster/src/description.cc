@@ -247,10 +247,10 @@ Status read_lfss(const std::string& path, const toml::table& table, Cluster& clu
 
 Result<std::int64_t> read_format(const std::string& path, const Reader& in) {
   PIF_TRY_VALUE(const std::int64_t format, in.integer("format", 1, INT64_MAX));
-  if (format > kHostsFormat)
+  if (format > kSettingsFormat)
     return fail(Code::kVersion,
                 fmt::format("{} has format {}, and this program knows formats up to {}: use a newer one", path, format,
-                            kHostsFormat));
+                            kSettingsFormat));
   return format;
 }
 
@@ -292,11 +292,45 @@ Status read_several_hosts(const std::string& path, const toml::table& table, Clu
   return read_servers(path, table, cluster, given);
 }
 
-std::set<std::string_view> keys_of_format(std::int64_t format) {
+// Of format 4 only hosts tell whether there are several.
+bool has_hosts(std::int64_t format, const Reader& in) {
+  return format == kHostsFormat || (format == kSettingsFormat && (in.has("host") || in.has("edition")));
+}
+
+std::set<std::string_view> keys_of_format(std::int64_t format, bool has_hosts) {
   std::set<std::string_view> keys = {"format", "id", "bevy", "tcp", "lfs"};
   if (format != kFormatBefore) keys.insert({"directory", "stage"});
-  if (format == kHostsFormat) keys.insert({"edition", "worker-ports", "host", "server"});
+  if (has_hosts) keys.insert({"edition", "worker-ports", "host", "server"});
+  if (format != kSettingsFormat) return keys;
+  for (const Setting& setting : kSettings) keys.insert(setting.key);
   return keys;
+}
+
+Status read_settings(const Reader& in, Cluster& cluster) {
+  for (const Setting& setting : kSettings) {
+    if (!in.has(setting.key)) continue;
+    PIF_TRY_VALUE(const std::string value, in.text(setting.key));
+    if (value != setting.normal && value != setting.other)
+      return in.refuse(setting.key, fmt::format("must be \"{}\" or \"{}\"", setting.normal, setting.other));
+    cluster.*setting.is_normal = value == setting.normal;
+  }
+  return {};
+}
+
+// Those that are not normal: older programs refuse a description with any.
+std::string format_settings(const Cluster& cluster) {
+  std::string out;
+  for (const Setting& setting : kSettings)
+    if (!(cluster.*setting.is_normal))
+      out += fmt::format("{} = {}   # `pif config list` says what it means\n", setting.key, quoted(setting.other));
+  return out;
+}
+
+std::uint32_t format_of(const Cluster& cluster) {
+  const bool is_set = std::any_of(kSettings.begin(), kSettings.end(),
+                                  [&](const Setting& setting) { return !(cluster.*setting.is_normal); });
+  if (is_set) return kSettingsFormat;
+  return cluster.has_hosts() ? kHostsFormat : kFormatVersion;
 }
 
 std::string format_hosts(const Cluster& cluster) {
@@ -341,7 +375,7 @@ std::string format_description(const Cluster& cluster) {
       "id = {}   # of this file system; every LFS root and the server's directory bear it too\n"
       "bevy = {}   # LFSs in a bevy of files made without --bevy; 0: no parity\n"
       "tcp = \"{}\"   # none, curve, or insecure-loopback (plain, on 127.0.0.1 only)\n",
-      cluster.has_hosts() ? kHostsFormat : kFormatVersion, quoted(cluster.id), cluster.bevy, mode->second);
+      format_of(cluster), quoted(cluster.id), cluster.bevy, mode->second);
   const auto stage =
       std::find_if(kStages.begin(), kStages.end(), [&](const auto& s) { return s.first == cluster.stage; });
   out += fmt::format(
@@ -354,6 +388,7 @@ std::string format_description(const Cluster& cluster) {
         "edition = {}   # of this file; where two hosts differ, the higher one is right\n"
         "worker-ports = {}   # where workers of tools listen for those of other hosts; \"any\" is allowed\n",
         cluster.edition, quoted(cluster.worker_ports));
+  out += format_settings(cluster);
   out += format_hosts(cluster);
   for (const LfsEntry& lfs : cluster.lfss) out += format_lfs(cluster, lfs);
   return out;
@@ -371,7 +406,8 @@ Result<Cluster> parse_description(const std::string& folder, std::string_view te
   Cluster cluster;
   cluster.folder = folder;
   cluster.stage = Stage::kBefore;
-  PIF_TRY(in.only(keys_of_format(format)));
+  const bool several = has_hosts(format, in);
+  PIF_TRY(in.only(keys_of_format(format, several)));
   if (format != kFormatBefore) PIF_TRY(read_stage(in, cluster));
   PIF_TRY_VALUE(cluster.id, in.text("id"));
   if (cluster.id.size() != 16 || cluster.id.find_first_not_of("0123456789abcdef") != std::string::npos)
@@ -379,8 +415,9 @@ Result<Cluster> parse_description(const std::string& folder, std::string_view te
   PIF_TRY_VALUE(const std::int64_t bevy, in.integer("bevy", 0, kWidthMax));
   cluster.bevy = static_cast<std::uint32_t>(bevy);
   PIF_TRY_VALUE(cluster.tcp, read_tcp(in));
+  if (format == kSettingsFormat) PIF_TRY(read_settings(in, cluster));
   Given given;
-  if (format == kHostsFormat) {
+  if (several) {
     cluster.own_host = own_host;
     PIF_TRY(read_several_hosts(path, table, cluster, given));
   }

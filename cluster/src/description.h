@@ -12,8 +12,9 @@
 namespace pif::cluster {
 
 inline constexpr std::size_t kDescriptionBytesMax = 4u << 20;
-inline constexpr std::size_t kDaemonNameMax = 15;  // bytes; run_folder() reckons with it
-inline constexpr std::uint32_t kHostsFormat = 3;   // of pif.toml with hosts; without any it is kFormatVersion
+inline constexpr std::size_t kDaemonNameMax = 15;    // bytes; run_folder() reckons with it
+inline constexpr std::uint32_t kHostsFormat = 3;     // of pif.toml with hosts; without any it is kFormatVersion
+inline constexpr std::uint32_t kSettingsFormat = 4;  // with any of kSettings, and with or without hosts
 
 inline std::string description_path(const std::string& folder) { return folder + "/pif.toml"; }
 

@@ -87,15 +87,15 @@ static int drop_capabilities(void) {
   return (int)syscall(SYS_capset, &header, none);
 }
 
-int confine_resources(const char** what) {
+int confine_resources(int any_memory, const char** what) {
   if (bound(RLIMIT_CORE, 0) != 0 || bound(RLIMIT_NOFILE, kFilesMax) != 0)
     return failed(what, "cannot bound descriptors");
   if (bound(RLIMIT_NPROC, kProcessesMax) != 0) return failed(what, "cannot bound processes");
-#ifndef PIF_SANITIZED /* whose shadow memory is larger than any machine */
-  if (bound(RLIMIT_DATA, memory_max()) != 0) return failed(what, "cannot bound memory");
-#else
-  (void)memory_max;
+#ifdef PIF_SANITIZED
+  any_memory = 1;
 #endif
+  /* a sanitizer's shadow memory is larger than any machine */
+  if (!any_memory && bound(RLIMIT_DATA, memory_max()) != 0) return failed(what, "cannot bound memory");
   go_first();
   if (drop_capabilities() != 0) return failed(what, "cannot give up root's powers");
   return 0;
@@ -214,7 +214,17 @@ static int allow_beside(int rules, const char* program) {
   return done;
 }
 
-int confine_files(const char* path, int program, const char* own, int* version, const char** what) {
+static int allow_grants(int rules, struct grants* grants, uint64_t writing) {
+  for (size_t i = 0; i < grants->count; ++i) {
+    const int folder = grants->each[i].folder;
+    grants->each[i].folder = -1;
+    if (allow_fd(rules, folder, grants->each[i].may_write ? writing : kRunAll) != 0) return -1;
+  }
+  return 0;
+}
+
+int confine_files(const char* path, int program, const char* own, struct grants* grants, int* version,
+                  const char** what) {
   *version = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
   if (*version < 1) {
     *version = 0;
@@ -227,7 +237,8 @@ int confine_files(const char* path, int program, const char* own, int* version, 
   if (rules < 0) return failed(what, "cannot make rules for files");
   const uint64_t everything = wanted.files & ~(uint64_t)(kExecute | kDevices);
   if (allow_system(rules, *version) != 0 || allow_program(rules, path, program) != 0 ||
-      allow_beside(rules, path) != 0 || (strcmp(own, "-") != 0 && allow(rules, own, everything) != 0))
+      allow_beside(rules, path) != 0 || allow_grants(rules, grants, everything) != 0 ||
+      (strcmp(own, "-") != 0 && allow(rules, own, everything) != 0))
     return failed(what, "cannot add a rule for files");
   if (syscall(SYS_landlock_restrict_self, rules, 0) != 0) return failed(what, "cannot apply the rules for files");
   close(rules);

@@ -1,4 +1,4 @@
-/* pif-exec PARENT USER GROUPS OWN FOLDER BUILD PROGRAM [ARGUMENT...]
+/* pif-exec [OPTION...] PARENT USER GROUPS OWN FOLDER BUILD PROGRAM [ARGUMENT...]
  *
  * What posix_spawn cannot do between an LFS and a worker: become the worker's user, die with the LFS, close what was
  * not meant for the worker, and lock it in (confine.h). Small and static, because it runs once per worker before
@@ -8,7 +8,9 @@
  * for this worker alone ("-": none), where other workers of its user reach it. FOLDER: where it starts. BUILD: the
  * build id of PROGRAM, in hex ("-": any). If another build is there, or none, the program at descriptor 5 is run, which
  * the LFS has stored. Without one, descriptor 4 says so: one byte; else the program's start closes it. What was looked
- * at is what runs, by its descriptor. Exit codes: 126: neither was there; 127: it cannot be run; stderr says why. */
+ * at is what runs, by its descriptor. OPTIONS: --read DIR and --write DIR: the worker may open things there (grants.h);
+ * --keep-away DIR: none of these may be there; --any-memory: no limit of memory. Exit codes: 126: neither was there;
+ * 127: it cannot be run; stderr says why. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,7 @@
 #include <unistd.h>
 
 #include "confine.h"
+#include "grants.h"
 #include "pif/base/build_id.h"
 
 enum { kBegun = 4, kProgram = 5, kFirstForeignFd = 6, kGroupsMax = 64, kNotThere = 126, kCannotRun = 127 };
@@ -101,20 +104,46 @@ static int open_program(const char* path, const char* build) {
   return moved;
 }
 
-/* As the user, who may not be led to what he could not open. For that time only: what comes next needs the LFS's
- * rights. Gives whether it was there in *found. Returns 0, or kCannotRun. */
-static int look_for_program(const char* user, const char* groups, const char* path, const char* build, int* found) {
-  const int changes = strcmp(user, "-") != 0;
-  const uid_t own = geteuid();
-  const gid_t own_group = getegid();
+/* Takes the user's rights to open things, or gives them back: what comes next needs the LFS's. */
+struct rights {
+  int change;
+  uid_t uid;
+  gid_t gid;
+};
+
+static int take_user_rights(const char* user, const char* groups, struct rights* before) {
   gid_t list[kGroupsMax];
-  const size_t count = changes ? read_groups(groups, list) : 0;
-  if (changes && (count == 0 || setgroups(count, list) != 0 || setegid(list[0]) != 0 ||
-                  seteuid((uid_t)strtoul(user, NULL, 10)) != 0))
-    return die("cannot look for the program as its user");
+  before->change = strcmp(user, "-") != 0;
+  before->uid = geteuid();
+  before->gid = getegid();
+  if (!before->change) return 0;
+  const size_t count = read_groups(groups, list);
+  if (count > 0 && setgroups(count, list) == 0 && setegid(list[0]) == 0 && seteuid((uid_t)strtoul(user, NULL, 10)) == 0)
+    return 0;
+  return die("cannot open things as the worker's user");
+}
+
+static int give_back_rights(const struct rights* before) {
+  if (!before->change || (seteuid(before->uid) == 0 && setegid(before->gid) == 0)) return 0;
+  return die("cannot get the LFS's rights back");
+}
+
+/* As the user, who may not be led to what he could not open. Gives whether it was there in *found. Returns 0, or
+ * kCannotRun. */
+static int look_for_program(const char* user, const char* groups, const char* path, const char* build, int* found) {
+  struct rights before;
+  if (take_user_rights(user, groups, &before) != 0) return kCannotRun;
   *found = open_program(path, build);
-  if (changes && (seteuid(own) != 0 || setegid(own_group) != 0)) return die("cannot get the LFS's rights back");
-  return 0;
+  return give_back_rights(&before);
+}
+
+static int take_grants(const char* user, const char* groups, struct grants* grants) {
+  struct rights before;
+  if (grants->count == 0) return 0;
+  if (take_user_rights(user, groups, &before) != 0) return kCannotRun;
+  const int opened = open_grants(grants);
+  if (give_back_rights(&before) != 0 || opened != 0) return kCannotRun;
+  return check_grants(grants) == 0 ? 0 : kCannotRun;
 }
 
 /* What runs: the program where it was found by its path, or what the LFS has stored. Returns 0 with *by_path set, or an
@@ -127,13 +156,40 @@ static int choose_program(char** argv, int* by_path) {
   return write(kBegun, "", 1) == 1 ? kNotThere : die("cannot say that the program is not there");
 }
 
+struct options {
+  int any_memory;
+  struct grants grants;
+};
+
+/* How many arguments were options; -1: one of them is wrong. */
+static int read_options(int argc, char** argv, struct options* options) {
+  int at = 1;
+  for (; at < argc && strncmp(argv[at], "--", 2) == 0; ++at) {
+    const char* const value = at + 1 < argc ? argv[at + 1] : NULL;
+    if (strcmp(argv[at], "--any-memory") == 0) {
+      options->any_memory = 1;
+      continue;
+    }
+    int failed = value == NULL;
+    if (!failed && strcmp(argv[at], "--keep-away") == 0)
+      failed = keep_away(&options->grants, value);
+    else if (!failed && (strcmp(argv[at], "--read") == 0 || strcmp(argv[at], "--write") == 0))
+      failed = add_grant(&options->grants, value, argv[at][2] == 'w');
+    else
+      failed = 1;
+    if (failed) return -1;
+    ++at;
+  }
+  return at - 1;
+}
+
 /* Returns 0, or kCannotRun: a worker that cannot be locked in as this kernel could does not run. */
-static int confine(const char* path, int program, const char* own) {
+static int confine(const char* path, int program, const char* own, struct options* options) {
   int landlock = 0;
   const char* what = NULL;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return die("cannot give up gaining rights");
-  if (confine_resources(&what) != 0 || confine_files(path, program, own, &landlock, &what) != 0 ||
-      confine_calls(landlock, &what) != 0)
+  if (confine_resources(options->any_memory, &what) != 0 ||
+      confine_files(path, program, own, &options->grants, &landlock, &what) != 0 || confine_calls(landlock, &what) != 0)
     return die(what);
   return 0;
 }
@@ -148,26 +204,37 @@ static void run_by_descriptor(char** arguments) {
   }
 }
 
-int main(int argc, char** argv) {
-  if (argc < 8) {
-    fputs("usage: pif-exec PARENT USER GROUPS OWN FOLDER BUILD PROGRAM [ARGUMENT...]\n", stderr);
-    return kCannotRun;
-  }
-  const int has_build = strcmp(argv[6], "-") != 0;
-  int by_path = 1;
-  int failed = has_build ? choose_program(argv, &by_path) : 0;
-  if (failed == 0) failed = make_own(argv[4], argv[2], argv[3]);
-  if (failed == 0) failed = become(argv[2], argv[3]);
-  if (failed != 0) return failed;
+static int usage(void) {
+  fputs("usage: pif-exec [OPTION...] PARENT USER GROUPS OWN FOLDER BUILD PROGRAM [ARGUMENT...]\n", stderr);
+  return kCannotRun;
+}
+
+/* argv[1]: PARENT. Returns 0, or kCannotRun. */
+static int become_worker(char** argv) {
+  if (become(argv[2], argv[3]) != 0) return kCannotRun;
   /* After the change of user, which clears it. The LFS may have died before this line: then nobody would kill us. */
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return die("cannot ask to die with the LFS");
   if (getppid() != (pid_t)strtol(argv[1], NULL, 10)) return kCannotRun;
   umask(077);
-  if (close_range(has_build ? kFirstForeignFd : kBegun, ~0U, 0) != 0) return die("cannot close descriptors");
   /* The folder may not exist on this node; then the worker starts in the root. */
   if (chdir(argv[5]) != 0 && chdir("/") != 0) return die(argv[5]);
   if (strcmp(argv[4], "-") != 0 && setenv("TMPDIR", argv[4], 1) != 0) return die("TMPDIR");
-  failed = confine(by_path ? argv[7] : NULL, has_build ? kProgram : -1, argv[4]);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  static struct options options;
+  const int count = read_options(argc, argv, &options);
+  if (count < 0 || argc - count < 8) return usage();
+  argv += count;
+  const int has_build = strcmp(argv[6], "-") != 0;
+  if (close_range(has_build ? kFirstForeignFd : kBegun, ~0U, 0) != 0) return die("cannot close descriptors");
+  int by_path = 1;
+  int failed = has_build ? choose_program(argv, &by_path) : 0;
+  if (failed == 0) failed = take_grants(argv[2], argv[3], &options.grants);
+  if (failed == 0) failed = make_own(argv[4], argv[2], argv[3]);
+  if (failed == 0) failed = become_worker(argv);
+  if (failed == 0) failed = confine(by_path ? argv[7] : NULL, has_build ? kProgram : -1, argv[4], &options);
   if (failed != 0) return failed;
   if (has_build)
     run_by_descriptor(argv + 7);

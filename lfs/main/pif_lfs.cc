@@ -153,6 +153,15 @@ void share_description(lfs::Config& config, cluster::Watched& description) {
   };
 }
 
+// Also kept from workers is what the kernel shows: root's could change the machine there.
+lfs::WorkerRules worker_rules(cluster::Watched& description) {
+  description.changed();
+  const cluster::Cluster& cluster = description.current();
+  lfs::WorkerRules rules{cluster.grants, cluster.worker_memory_bounded, cluster.private_folders()};
+  for (const char* const folder : {"/proc", "/sys"}) rules.kept_away.emplace_back(folder);
+  return rules;
+}
+
 Status serve(const std::string& folder, const std::string& name) {
   PIF_TRY_VALUE(const auto cluster, cluster::load_cluster(folder));
   PIF_TRY_VALUE(const auto entry, entry_of(cluster, name));
@@ -182,6 +191,7 @@ Status serve(const std::string& folder, const std::string& name) {
   config.server = cluster.server_endpoints();
   cluster::Watched description(cluster);
   if (cluster.has_hosts()) share_description(config, description);
+  config.worker_rules = [&description] { return worker_rules(description); };
   config.uid = getuid();
   config.pid = getpid();
 

@@ -1,6 +1,7 @@
 // pif.toml: what is read back, and how each mistake in it is named.
 #include <string>
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include "folders.h"
@@ -147,8 +148,33 @@ TEST_CASE("a folder without a description is not a file system") {
 
 TEST_CASE("a newer format is refused as such, whatever else is in it") {
   const Folder folder;
-  CHECK(folder.refusal(replaced(kVersion1, "format = 1", "format = 4\nsomething = \"new\""), Code::kVersion) ==
-        " has format 4, and this program knows formats up to 3: use a newer one");
+  CHECK(folder.refusal(replaced(kVersion1, "format = 1", "format = 5\nsomething = \"new\""), Code::kVersion) ==
+        " has format 5, and this program knows formats up to 4: use a newer one");
+}
+
+TEST_CASE("settings make the format 4, each of them, and it is the old one again without any") {
+  const Folder folder;
+  auto made = create_cluster(folder / "fs", 2, 0, TcpMode::kNone);
+  REQUIRE(made);
+  const std::string before = contents(folder / "fs/pif.toml");
+  CHECK(made->grants);
+  CHECK(made->worker_memory_bounded);
+  for (const Setting& setting : kSettings) {
+    (*made).*setting.is_normal = false;
+    REQUIRE(save_cluster(*made));
+    const std::string text = contents(folder / "fs/pif.toml");
+    CHECK_THAT(text, Catch::Contains("format = 4\n"));
+    CHECK_THAT(text, Catch::Contains(fmt::format("\n{} = \"{}\"", setting.key, setting.other)));
+    const auto read = load_cluster(folder / "fs");
+    REQUIRE(read);
+    for (const Setting& other : kSettings) CHECK((*read).*other.is_normal == (other.key != setting.key));
+    CHECK_THAT(folder.refusal(replaced(text, "format = 4", "format = 2")), Catch::Contains("not a key"));
+    CHECK_THAT(folder.refusal(replaced(text, fmt::format("\"{}\"", setting.other), "\"x\"")),
+               Catch::Contains(fmt::format("{} must be \"{}\" or", setting.key, setting.normal)));
+    (*made).*setting.is_normal = true;
+    REQUIRE(save_cluster(*made));
+    CHECK(contents(folder / "fs/pif.toml") == before);
+  }
 }
 
 TEST_CASE("a mistake is named with its line and key") {

@@ -123,6 +123,17 @@ TEST_CASE("a worker's program is run through the helper, as its user if the LFS 
         fmt::format("{} - - /run/pif/w1-0 /home/anna - /bin/tool -v two words\n", ::getpid()));
 }
 
+TEST_CASE("what workers are given, and kept from, comes before all else; what none asks for does not") {
+  Spawner::Order ordered = order();
+  ordered.rules.kept_away = {"/fs/keys"};
+  CHECK(run("/bin/echo", ordered).last_words.find("keys") == std::string::npos);
+  ordered.grants = {{"/data", false}, {"/out", true}};
+  ordered.rules.memory_bounded = false;
+  CHECK(run("/bin/echo", ordered).last_words ==
+        fmt::format("--any-memory --read /data --write /out --keep-away /fs/keys {} - - - / - /bin/tool -v two words\n",
+                    ::getpid()));
+}
+
 TEST_CASE("what a helper says over descriptor 4 tells whether the program is there") {
   const auto begun = [](const std::string& commands) {
     const Helper helper(commands);

@@ -151,6 +151,35 @@ TEST_CASE("a program without an absolute path is refused") {
   });
 }
 
+TEST_CASE("folders are given to workers as they were asked for, unless the owner forbids it") {
+  Host host(1000);
+  WorkerRules rules;
+  host.config.worker_rules = [&] { return rules; };
+  host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
+    const auto with = [&](std::uint64_t job, const std::string& folder, int count = 1) {
+      auto request = spawn(job);
+      for (int i = 0; i < count; ++i) {
+        request.envelope.mutable_spawn()->add_grants()->set_folder(folder);
+        request.envelope.mutable_spawn()->mutable_grants(i)->set_may_write(i == 0);
+      }
+      return caller.call(peer, std::move(request), seconds(5), "host");
+    };
+    REQUIRE(with(7, "/data", 2));
+    REQUIRE(host.spawner.orders.size() == 1);
+    REQUIRE(host.spawner.orders[0].grants.size() == 2);
+    CHECK(host.spawner.orders[0].grants[0].folder == "/data");
+    CHECK(host.spawner.orders[0].grants[0].may_write);
+    CHECK_FALSE(host.spawner.orders[0].grants[1].may_write);
+    CHECK(with(8, "data").error().code == Code::kInvalid);
+    CHECK(with(9, "/data", 17).error().code == Code::kInvalid);
+    CHECK(with(10, "/" + std::string(4095, 'x')).error().code == Code::kInvalid);
+    rules.grants = false;
+    CHECK(with(11, "/data").error().code == Code::kPermission);
+    CHECK(caller.call(peer, spawn(12), seconds(5), "host"));
+    CHECK(host.spawner.orders.size() == 2);
+  });
+}
+
 TEST_CASE("workers that meet get what all gave, when the controller has said it") {
   Host host(1000);
   host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {

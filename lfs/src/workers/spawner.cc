@@ -131,12 +131,15 @@ Result<UniqueFd> raise(int fd) {
 }
 
 // Of the daemon's environment, what a worker may see: the daemon may run as another user, with secrets in its own.
-std::vector<std::string> worker_environment(const std::string& worker_listen) {
+std::vector<std::string> worker_environment(const std::string& worker_listen, const WorkerRules& rules) {
   constexpr std::array kNames = {"PATH", "LANG", "LC_ALL", "TZ", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"};
   std::vector<std::string> variables;
   for (const char* const name : kNames) {
     if (const char* const value = std::getenv(name)) variables.push_back(fmt::format("{}={}", name, value));
   }
+  // Workers trace nobody, not even themselves, as a look for leaks would.
+  if (!rules.memory_bounded && std::getenv("ASAN_OPTIONS") == nullptr)
+    variables.emplace_back("ASAN_OPTIONS=detect_leaks=0");
   // A worker's threads share the machine with others, and must not spin while they wait.
   variables.emplace_back("OMP_WAIT_POLICY=passive");
   if (!worker_listen.empty()) variables.push_back("PIF_WORKER_LISTEN=" + worker_listen);  // libtool knows it too
@@ -181,6 +184,15 @@ std::string hex(const std::string& bytes) {
 
 std::string join(const std::vector<std::uint32_t>& numbers) { return fmt::format("{}", fmt::join(numbers, ",")); }
 
+// What pif-exec is asked for besides, in options.
+void add_options(const Spawner::Order& order, std::vector<std::string>& line) {
+  if (!order.rules.memory_bounded) line.emplace_back("--any-memory");
+  for (const FolderGrant& grant : order.grants)
+    line.insert(line.end(), {grant.may_write ? "--write" : "--read", grant.folder});
+  if (order.grants.empty()) return;
+  for (const std::string& folder : order.rules.kept_away) line.insert(line.end(), {"--keep-away", folder});
+}
+
 class RealSpawner final : public Spawner {
  public:
   RealSpawner(std::string helper, std::string worker_listen)
@@ -213,7 +225,7 @@ class RealSpawner final : public Spawner {
     spawn.set_program(begun.theirs.get(), stored.get());
     spawn.set_signals_and_group();
     const std::vector<std::string> line = command(order);
-    const std::vector<std::string> environment = worker_environment(worker_listen_);
+    const std::vector<std::string> environment = worker_environment(worker_listen_, order.rules);
     pid_t pid = 0;
     const int failed = ::posix_spawn(&pid, helper_.c_str(), &spawn.actions, &spawn.attributes, pointers(line).data(),
                                      pointers(environment).data());
@@ -272,18 +284,17 @@ class RealSpawner final : public Spawner {
     UniqueFd begun;  // until it is known
   };
 
-  // What pif-exec takes: parent, user ("-": stay), groups, the worker's own folder, where it starts, the program's
-  // build, program, arguments.
+  // What pif-exec takes: options, parent, user ("-": stay), groups, the worker's own folder, where it starts, the
+  // program's build, program, arguments.
   std::vector<std::string> command(const Order& order) const {
     const bool change_user = ::geteuid() == 0 && order.uid != 0;
-    std::vector<std::string> line{helper_,
-                                  std::to_string(::getpid()),
-                                  change_user ? std::to_string(order.uid) : "-",
-                                  change_user ? join(order.gids) : "-",
-                                  order.scratch_folder.empty() ? "-" : order.scratch_folder,
-                                  order.working_folder.empty() ? "/" : order.working_folder,
-                                  order.build.empty() ? "-" : hex(order.build),
-                                  order.program};
+    std::vector<std::string> line{helper_};
+    add_options(order, line);
+    line.insert(line.end(),
+                {std::to_string(::getpid()), change_user ? std::to_string(order.uid) : "-",
+                 change_user ? join(order.gids) : "-", order.scratch_folder.empty() ? "-" : order.scratch_folder,
+                 order.working_folder.empty() ? "/" : order.working_folder,
+                 order.build.empty() ? "-" : hex(order.build), order.program});
     line.insert(line.end(), order.arguments.begin(), order.arguments.end());
     return line;
   }

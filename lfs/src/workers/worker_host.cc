@@ -24,6 +24,8 @@ constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
 constexpr std::size_t kWorkersMax = 4096;                // of all jobs
 constexpr std::uint64_t kKeptBytesMax = 256u << 20;      // of descriptions and results of all jobs,
 constexpr std::uint64_t kKeptBytesOfUserMax = kKeptBytesMax / 2;
+constexpr int kGrantsMax = 16;                     // folders given to one job's workers,
+constexpr std::size_t kGrantBytesMax = 4095;       // and of the path of one
 constexpr std::size_t kReplyBytesMax = 96u << 10;  // of events and streams in one JobWaitReply
 // Of a JobWait without events, where the transport tells of a controller's end: shorter than kSilenceMax. Elsewhere
 // only an answer that finds nobody does.
@@ -226,6 +228,7 @@ Status WorkerHost::Impl::check_spawn(const proto::Spawn& spawn, const net::Ident
   }
   if (spawn.build().size() > kPifBuildIdBytesMax || (spawn.program_size() > 0 && spawn.build().empty()))
     return fail(Code::kInvalid, fmt::format("a program's build id of {} bytes", spawn.build().size()));
+  PIF_TRY(check_grants(spawn));
   if (config.uid != 0 && who.uid != config.uid) {
     return fail(
         Code::kPermission,
@@ -234,6 +237,30 @@ Status WorkerHost::Impl::check_spawn(const proto::Spawn& spawn, const net::Ident
                     config.name, config.uid, who.uid));
   }
   return {};
+}
+
+// Whether its user may open them, and whether they are none of this LFS's, pif-exec looks at.
+Status WorkerHost::Impl::check_grants(const proto::Spawn& spawn) {
+  if (spawn.grants_size() > kGrantsMax)
+    return fail(Code::kInvalid,
+                fmt::format("{} folders are given to workers; at most {} may be", spawn.grants_size(), kGrantsMax));
+  for (const auto& grant : spawn.grants()) {
+    const std::string& folder = grant.folder();
+    if (folder.empty() || folder.front() != '/' || folder.size() > kGrantBytesMax ||
+        folder.find('\0') != std::string::npos)
+      return fail(Code::kInvalid, fmt::format("a folder given to workers must be an absolute path, not '{}'", folder));
+  }
+  return {};
+}
+
+Result<WorkerRules> WorkerHost::Impl::rules_for(const proto::Spawn& spawn) {
+  WorkerRules rules = config.worker_rules ? config.worker_rules() : WorkerRules();
+  if (rules.grants || spawn.grants().empty()) return rules;
+  return fail(Code::kPermission,
+              fmt::format("workers are given no folders here, not {}: pif.toml says grants = \"none\", which the file "
+                          "system's owner can change (pif config set grants any)",
+                          spawn.grants(0).folder()),
+              config.name);
 }
 
 Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn, const std::shared_ptr<Spawning>& spawning) {
@@ -250,6 +277,8 @@ Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn, const
   order.uid = job.uid;
   order.gids = job.gids;
   order.scratch_folder = own_folder(config.endpoints, job.id, spawn.rank());
+  PIF_TRY_VALUE(order.rules, rules_for(spawn));
+  for (const auto& grant : spawn.grants()) order.grants.push_back({grant.folder(), grant.may_write()});
   auto started = world.spawner.start(order);
   if (!started) {
     Error error = started.error();
@@ -301,6 +330,7 @@ void WorkerHost::Impl::hand_part(Job& job, const Envelope& request, Range part,
   onward.set_description_at(spawn.description_at());
   onward.set_description_size(spawn.description_size());
   onward.set_working_folder(spawn.working_folder());
+  *onward.mutable_grants() = spawn.grants();
   for (auto i = part.begin + 1; i < part.end; ++i) *onward.add_subtree() = spawn.subtree(static_cast<int>(i));
   // Another worker here, which does what an absent LFS's would.
   if (head.node().id() == config.node && head.node().name() == config.name) {

@@ -64,6 +64,8 @@ struct WorkerHost::Impl {
   void spawn(const Request& request, const proto::Spawn& spawn);
   Result<std::shared_ptr<Spawning>> begin_spawn(const Request& request, const proto::Spawn& spawn);
   Status check_spawn(const proto::Spawn& spawn, const net::Identity& who);
+  Status check_grants(const proto::Spawn& spawn);
+  Result<WorkerRules> rules_for(const proto::Spawn& spawn);
   Result<bool> take_description(Job& job, const proto::Spawn& spawn);
   Result<bool> take_program(Job& job, const Request& request);
   Status start_worker(Job& job, const proto::Spawn& spawn, const std::shared_ptr<Spawning>& spawning);

@@ -7,6 +7,7 @@
 #include "controller/job_run.h"
 #include "controller/stand_ins.h"
 #include "controller/trace_file.h"
+#include "controller/worker_options.h"
 #include "pif/access/sealing.h"
 #include "pif/base/assert.h"
 #include "pif/net/real_messenger.h"
@@ -250,6 +251,11 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const Wor
   description.set_threads(job.threads);
   description.set_traced(options.is_traced);
   if (options.debugged) description.set_debugged(*options.debugged);
+  for (const BroughtFile& file : options.files) {
+    job::BroughtFile& brought = *description.add_files();
+    brought.set_name(file.name);
+    brought.set_content(file.content);
+  }
   PIF_TRY(let_talk(description));
   return description;
 }
@@ -295,9 +301,12 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
     return fail(Code::kInvalid, fmt::format("there is no worker {} to be debugged: the job has {}, from 0",
                                             *impl.options.debugged, workers.size()));
   PIF_TRY_VALUE(const job::JobDescription description, impl.describe(job, workers));
+  std::vector<FolderGrant> grants = impl.options.grants;
+  grants.insert(grants.end(), job.grants.begin(), job.grants.end());
+  PIF_TRY(check_grants(grants));
   if (impl.options.on_start) impl.options.on_start();
   JobRun run(
-      impl.session, impl.options, workers.places, [&impl] { return impl.keep_files(); }, job.stream);
+      impl.session, impl.options, workers.places, [&impl] { return impl.keep_files(); }, job.stream, std::move(grants));
   {
     const PhaseTimer timer(impl.report, "spawn", impl.session.clock());
     if (auto started = run.start(description.SerializeAsString()); !started)

@@ -52,9 +52,10 @@ Status pump(client::Session& session, const ControllerOptions& options, Duration
 }
 
 JobRun::JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes,
-               std::function<Status()> keep_files, StreamTaker taker)
+               std::function<Status()> keep_files, StreamTaker taker, std::vector<FolderGrant> grants)
     : session_(session),
       options_(options),
+      grants_(std::move(grants)),
       keep_files_(std::move(keep_files)),
       id_(session.entropy().next()),
       ledger_(nodes.size()),
@@ -104,6 +105,11 @@ proto::Spawn JobRun::spawn_of(std::uint32_t rank) const {
   spawn.set_rank(rank);
   spawn.set_fan_out(options_.fan_out);
   spawn.set_working_folder(options_.working_folder);
+  for (const FolderGrant& grant : grants_) {
+    proto::FolderGrant& given = *spawn.add_grants();
+    given.set_folder(grant.folder);
+    given.set_may_write(grant.may_write);
+  }
   return spawn;
 }
 

@@ -18,9 +18,9 @@ namespace pif::tool {
 class JobRun {
  public:
   // All outlive the run. nodes: by rank; several ranks may be on one node. keep_files: called in every turn; its error
-  // ends the job.
+  // ends the job. grants: good ones (check_grants).
   JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes,
-         std::function<Status()> keep_files, StreamTaker taker);
+         std::function<Status()> keep_files, StreamTaker taker, std::vector<FolderGrant> grants);
 
   std::uint64_t id() const { return id_; }
   // Asks for the workers, and waits until the tree has started them all.
@@ -111,6 +111,7 @@ class JobRun {
 
   client::Session& session_;
   const ControllerOptions& options_;
+  std::vector<FolderGrant> grants_;
   std::function<Status()> keep_files_;
   std::uint64_t id_;
   std::vector<Node> nodes_;

@@ -17,6 +17,7 @@
 
 #include "controller/report_file.h"
 #include "controller/terminal.h"
+#include "controller/worker_options.h"
 #include "pif/base/assert.h"
 #include "pif/base/path.h"
 #include "pif/base/print.h"
@@ -26,6 +27,7 @@
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
+#include "worker/brought_files.h"
 #include "worker/mapping.h"
 #include "worker/worker_ports.h"
 
@@ -45,6 +47,7 @@ struct CommonOptions {
   bool explain = false;
   std::string trace;
   std::optional<std::uint32_t> debugged;
+  WorkerOptions workers;
 };
 
 // ---- the worker's role --------------------------------------------------------------------------------------------
@@ -97,6 +100,7 @@ int work(const Tool& tool) {
   WorkerWorld world{**messenger, *storage, entropy, {}, listen};
   world.connection.fd = std::move(connection);
   world.has_threads = true;
+  world.keep_file = keep_brought_file;
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a pipe, but somebody reads along
   const Worker::Outcome outcome = Worker::run(std::move(world), tool.work);
   if (outcome) return static_cast<int>(ExitCode::kDone);
@@ -177,6 +181,7 @@ void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--debug-worker", common.debugged,
                  "stop that worker at its start, for a debugger, and say where it is")
       ->type_name("RANK");
+  add_worker_options(app, common.workers);
 }
 
 std::string program_path() {
@@ -197,8 +202,9 @@ void describe_program(ControllerOptions& options) {
   options.image = std::move(*image);
 }
 
-ControllerOptions controller_options(const CommonOptions& common, HeldSignals& signals, ProgressLine& line) {
-  ControllerOptions options;
+// `options`: what the user gives to workers.
+ControllerOptions controller_options(const CommonOptions& common, HeldSignals& signals, ProgressLine& line,
+                                     ControllerOptions options) {
   describe_program(options);
   options.arguments = {kWorkerRole};
   std::error_code error;
@@ -269,10 +275,12 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common, HeldSign
   connect.program = tool.name;
   connect.route = common.route;
   connect.stale = common.stale;
+  ControllerOptions given;
+  PIF_TRY(take_worker_options(common.workers, given));
   PIF_TRY_VALUE(Client client, Client::connect(connect));
   const bool is_shown = !common.quiet && !(tool.prints && ::isatty(STDOUT_FILENO) == 1);
   ProgressLine line(is_shown && ::isatty(STDERR_FILENO) == 1, clock);
-  Controller controller(client, controller_options(common, signals, line));
+  Controller controller(client, controller_options(common, signals, line, std::move(given)));
   controller.report().tool = tool.name;
   controller.report().is_quiet = common.quiet;
   controller.report().is_json = common.json;

@@ -11,7 +11,7 @@
 
 namespace pif::tool {
 
-inline constexpr std::uint32_t kJobVersion = 4;
+inline constexpr std::uint32_t kJobVersion = 5;
 inline constexpr Duration kProgressEvery = std::chrono::milliseconds(200);
 // A worker that waits, and has others on other machines, tells its controller how many letters it sent and took.
 inline constexpr Duration kLetterReportInterval = std::chrono::seconds(10);

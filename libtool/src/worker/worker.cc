@@ -69,6 +69,15 @@ Status Worker::Impl::start() {
   if (description.traced()) trace = std::make_unique<Trace>(world.messenger.clock());
   inputs.resize(static_cast<std::size_t>(description.inputs_size()));
   outputs.resize(static_cast<std::size_t>(description.outputs_size()));
+  return keep_files();
+}
+
+Status Worker::Impl::keep_files() {
+  for (const auto& file : description.files()) {
+    if (!world.keep_file) return fail(Code::kUnsupported, "no file can be brought to this worker", node_name);
+    PIF_TRY(world.keep_file(file.name(), file.content()));
+  }
+  description.clear_files();
   return {};
 }
 

@@ -20,6 +20,7 @@ struct Worker::Impl {
   explicit Impl(WorkerWorld w);
 
   [[nodiscard]] Status start();
+  [[nodiscard]] Status keep_files();  // those that were brought
   // What every worker gave, by rank, through the controller. Once in a job's life, by all workers.
   [[nodiscard]] Result<std::vector<std::string>> meet(const std::string& value, Duration patience);
   [[nodiscard]] Status attach(Input& input);

@@ -24,7 +24,7 @@ struct Group {
 
 const std::vector<Group>& groups() {
   static const std::vector<Group> kGroups = {
-      {"Start and stop", {"up", "down", "init", "host", "user", "key", "destroy"}},
+      {"Start and stop", {"up", "down", "init", "host", "user", "key", "config", "destroy"}},
       {"Look after it",
        {"status", "doctor", "fsck", "df", "node", "rebuild", "scrub", "drill", "protect", "server", "snapshot-hold"}},
       {"Bring and fetch files", {"put", "get", "append", "cat", "head", "tail", "wc"}},

@@ -95,6 +95,7 @@ void add_all_commands(CLI::App& app, Program& program) {
   add_member_commands(*host, *add_status_commands(app, program), program);
   add_user_command(app, program);
   add_key_command(app, program);
+  add_config_command(app, program);
   add_name_commands(app, program);
   add_copy_commands(app, program);
   add_protect_command(app, program);

@@ -104,6 +104,7 @@ void add_run_command(CLI::App& app, Program& program);                      // r
 void add_tool_command(CLI::App& app, Program& program);                     // tool new
 void add_user_command(CLI::App& app, Program& program);                     // user
 void add_key_command(CLI::App& app, Program& program);                      // key
+void add_config_command(CLI::App& app, Program& program);                   // config
 // host add, host remove, node add
 void add_member_commands(CLI::App& host, CLI::App& node, Program& program);
 

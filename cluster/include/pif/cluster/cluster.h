@@ -14,6 +14,7 @@
 // any thread, but start_logging().
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -75,6 +76,9 @@ struct Cluster {
   Stage stage = Stage::kReady;
   std::string directory;  // uuid of the server's directory
   std::vector<LfsEntry> lfss;
+  // What a file system's owner may set (format 4, if anything is not as here); kSettings has names and values.
+  bool grants = true;                 // workers may open folders that their user names
+  bool worker_memory_bounded = true;  // not: for tools with sanitizers
   // Of a file system of several hosts (format 3):
   std::uint64_t edition = 0;         // of pif.toml; where two hosts differ, the higher one is right
   std::string worker_ports;          // where workers listen for workers of other hosts: "7500-7999", or "any"
@@ -104,10 +108,22 @@ struct Cluster {
   // The server's endpoints as this machine reaches them; its tcp endpoint is in run/server.tcp once it listens
   // (publish_tcp). Of several hosts: as pif.toml says, with the key of the server's host; without one no tcp.
   proto::Endpoints server_endpoints() const;
+  // Folders of this host that no worker's grant may reach: keys, sockets, the server's directory, LFSs' roots.
+  std::vector<std::string> private_folders() const;
   // How a daemon listens, and with which keys. Makes the run folder if it is not there; kPermission if somebody else
   // did.
   Result<net::ListenOptions> listen_options(const std::string& daemon) const;
 };
+
+// A key of pif.toml that may be set at any time, and what it can say; it says the first where it is not there.
+struct Setting {
+  std::string_view key, normal, other;
+  bool Cluster::*is_normal;
+};
+inline constexpr std::array<Setting, 2> kSettings{{
+    {"grants", "any", "none", &Cluster::grants},
+    {"worker-memory", "half", "none", &Cluster::worker_memory_bounded},
+}};
 
 // Makes DIR (and folders above it) with keys and pif.toml for `count` LFSs, which are kNew. kExists if DIR holds a file
 // system already; kInvalid for a count below 1 or a bevy that does not fit it. disks: absolute folders that are there;

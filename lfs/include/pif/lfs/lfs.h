@@ -32,6 +32,19 @@ struct WorkerExit {
   std::string said;        // of that, what Spawner::said() has not given
 };
 
+// What the workers of an LFS may have, as its file system's owner decides.
+struct WorkerRules {
+  bool grants = true;                  // folders that a tool's user names
+  bool memory_bounded = true;          // not: for programs with sanitizers
+  std::vector<std::string> kept_away;  // absolute paths: no grant is with or in one of these
+};
+
+// A folder that a tool's user gives to its workers.
+struct FolderGrant {
+  std::string folder;  // absolute
+  bool may_write = false;
+};
+
 // Starts and ends worker processes (real_spawner.h has the real one; a simulation starts actors). The loop's thread
 // only.
 class Spawner {
@@ -45,6 +58,8 @@ class Spawner {
     std::uint32_t uid = 0;
     std::vector<std::uint32_t> gids;
     std::string scratch_folder;
+    std::vector<FolderGrant> grants;
+    WorkerRules rules;
   };
   // How far a process has come: its program is being looked for; it runs, or cannot; or that build is neither there nor
   // stored, and the process ends without a word.
@@ -79,6 +94,7 @@ struct Config {
   std::vector<proto::NodeInfo> peers;  // other LFSs, without a server to tell of them
   std::uint32_t uid = 0;               // whom this process runs as: without root, other users' workers are refused
   std::int64_t pid = 0;                // as told to others
+  std::function<WorkerRules()> worker_rules;  // asked for each worker that starts; empty: those of WorkerRules
   // Of a file system of several hosts: the name of this one in pif.toml; which edition of that this host has, asked at
   // each heartbeat; takes what the server's host has (proto/server.proto "ClusterFile"), and says why not.
   std::string host;

@@ -38,6 +38,24 @@ inline constexpr std::uint64_t kProgramBytesMax = 64u << 20;
 // gives all jobs together 256 MiB for values and results, and those of one user half of it: `busy` if that does not do.
 inline constexpr std::size_t kJobValueBytesMax = 16u << 20;
 
+// Together, of those that a user brings to workers with --file; with Job::value at most a little more.
+inline constexpr std::size_t kBroughtBytesMax = 16u << 20;
+
+// A folder of a worker's host that workers may open things in, as far as the user may who starts the tool. The LFS
+// refuses one that has a root, keys or sockets of the file system in it, or is in one of these, and any if pif.toml
+// says grants = "none"; then run() fails.
+struct FolderGrant {
+  std::string folder;      // absolute, at most kFolderGrantsMax of them; it must be there on every worker's host
+  bool may_write = false;  // and make, rename and remove; else they can read, and run programs
+};
+inline constexpr std::size_t kFolderGrantsMax = 16;
+
+// A file that each worker finds in its $TMPDIR when it begins.
+struct BroughtFile {
+  std::string name;  // no two have the same
+  std::string content;
+};
+
 struct ControllerOptions {
   std::string program;  // absolute path of the tool
   std::string build;    // its build id (pif/component/build.h); empty: whatever is at that path is run
@@ -45,9 +63,11 @@ struct ControllerOptions {
   std::shared_ptr<component::File> image;
   std::vector<std::string> arguments;  // of the worker; tool_main.h makes them select the worker's role
   std::string working_folder = "/";
-  std::string folder;         // the file system's, on this host; empty: it is not known
-  std::uint32_t fan_out = 8;  // of the tree by which workers are started
-  bool apart = false;         // workers on one machine too talk over the network (for measurements)
+  std::string folder;               // the file system's, on this host; empty: it is not known
+  std::uint32_t fan_out = 8;        // of the tree by which workers are started
+  bool apart = false;               // workers on one machine too talk over the network (for measurements)
+  std::vector<FolderGrant> grants;  // of all jobs, beside Job::grants
+  std::vector<BroughtFile> files;
   // Called once, just before the first worker is started.
   std::function<void()> on_start;
   // Asked several times a second: whether the user wants the job to end.
@@ -75,6 +95,7 @@ struct Job {
   unsigned threads = 0;
   // Of what workers put into a RecordStream; without it they cannot.
   StreamTaker stream = {};
+  std::vector<FolderGrant> grants = {};
 };
 
 // What workers gave with set_result_as(), by rank. kCorrupt names one that gave something else.

@@ -9,7 +9,8 @@
 //     return pif::tool::main(argc, argv, tool);
 //   }
 //
-// Every tool has --pif, --route, --json, -q, --verbose, --explain, --report FILE, --help and --version; exit codes are
+// Every tool has --pif, --route, --json, -q, --verbose, --explain, --report FILE, --help and --version, and what gives
+// something to workers: --read DIR, --write DIR and, unless it has one of its own, --file FILE. Exit codes are
 // ExitCode's. Ctrl-C ends the job everywhere and leaves no output.
 #pragma once
 

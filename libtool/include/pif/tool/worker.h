@@ -66,6 +66,8 @@ struct WorkerWorld {
   std::function<Result<Mailbox>(const MailPlace& place)> listen;
   // Whether this process may have threads. In a simulation one runs at a time, and the world says which.
   bool has_threads = false;
+  // Where files go that were brought for this worker: called before its work begins. Empty: none can be.
+  std::function<Status(const std::string& name, std::string_view content)> keep_file = {};
 };
 
 class Worker {
