@@ -5,6 +5,8 @@
 #include "file/file_state.h"
 #include "names/names.h"
 #include "pif/access/row_copies.h"
+#include "pif/base/assert.h"
+#include "pif/client/commit_many.h"
 #include "pif/wire/convert.h"
 #include "session/in_use.h"
 
@@ -57,13 +59,15 @@ class Batch {
   std::vector<Status> outcome_;
 };
 
-void commit_sealed(client::Session& session, Batch& batch) {
+// length_of: by number.
+template <typename LengthOf>
+void commit_sealed(client::Session& session, Batch& batch, LengthOf length_of) {
   std::vector<net::Packet> commits;
   std::vector<client::Change> changes;
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (!batch.outcome()[i]) continue;
-    commits.push_back(batch.state(i).commit_request(batch.state(i).length.now()));
+    commits.push_back(batch.state(i).commit_request(length_of(i)));
     changes.push_back(batch.state(i).commit_change());
     which.push_back(i);
   }
@@ -149,7 +153,17 @@ std::vector<Status> Client::commit_many(std::span<File* const> files) {
     Batch batch(*session_, files);
     batch.each([](FileState& file, std::size_t) { return file.start_sealing(); });
     batch.run();
-    commit_sealed(*session_, batch);
+    commit_sealed(*session_, batch, [&batch](std::size_t i) { return batch.state(i).length.now(); });
+    return std::move(batch.outcome());
+  });
+}
+
+std::vector<Status> client::commit_sealed_many(Session& session, std::span<File* const> files,
+                                               std::span<const FileLength> file_lengths) {
+  PIF_ASSERT(files.size() == file_lengths.size(), files.size(), file_lengths.size());
+  return in_use_each(session.user(), files.size(), [&] {
+    Batch batch(session, files);
+    commit_sealed(session, batch, [&](std::size_t i) { return file_lengths[i]; });
     return std::move(batch.outcome());
   });
 }

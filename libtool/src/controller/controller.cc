@@ -10,6 +10,7 @@
 #include "controller/worker_options.h"
 #include "pif/access/sealing.h"
 #include "pif/base/assert.h"
+#include "pif/client/commit_many.h"
 #include "pif/net/real_messenger.h"
 #include "pif/tool/message.h"
 #include "pif/wire/convert.h"
@@ -126,6 +127,19 @@ Result<std::size_t> Controller::create(const std::string& path, const CreateOpti
   PIF_TRY_VALUE(File file, impl_->client.create(path, options));
   impl_->outputs.push_back(Made{std::move(file), std::nullopt, std::nullopt, {}, nullptr, nullptr, nullptr});
   return impl_->outputs.size() - 1;
+}
+
+Result<std::size_t> Controller::create_many(std::span<const Client::NewFile> files) {
+  const PhaseTimer timer(impl_->report, "create", impl_->session.clock());
+  const std::size_t first = impl_->outputs.size();
+  Status created;
+  for (auto& file : impl_->client.create_many(files)) {
+    if (!file && created) created = fail(std::move(file.error()));
+    if (created)
+      impl_->outputs.push_back(Made{std::move(*file), std::nullopt, std::nullopt, {}, nullptr, nullptr, nullptr});
+  }
+  if (!created) return fail(std::move(created.error()));
+  return first;
 }
 
 void Controller::set_file_length(std::size_t output, const FileLength& file_length) {
@@ -478,8 +492,11 @@ Status Controller::commit() {
   std::vector<FileLength> file_lengths;
   PIF_TRY(impl.seal(file_lengths));
   const PhaseTimer timer(impl.report, "commit", impl.session.clock());
-  for (std::size_t i = 0; i < impl.outputs.size(); ++i) {
-    PIF_TRY(client::commit_sealed(impl.outputs[i].file, file_lengths[i]));
+  std::vector<File*> files;
+  for (Made& made : impl.outputs) files.push_back(&made.file);
+  const auto committed = client::commit_sealed_many(impl.session, files, file_lengths);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    PIF_TRY(committed[i]);
     impl.report.records += file_lengths[i].records;
     impl.report.bytes += file_lengths[i].bytes;
   }

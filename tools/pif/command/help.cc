@@ -36,8 +36,9 @@ const std::vector<Group>& groups() {
 }
 
 // The tools of a release, and other programs; what is not of it is shown with its path.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kTools = {
-    {{"bench", "Measure the file system, each figure beside its comparison"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kTools = {
+    {{"backup", "Back files up, each LFS's part on its own host"},
+     {"bench", "Measure the file system, each figure beside its comparison"},
      {"calibrate", "Measure what predictions of run times need"},
      {"cmp", "Compare two files record by record"},
      {"copy", "Copy a file, into the same or another layout"},
@@ -45,6 +46,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kTools =
      {"grep", "The same as search"},
      {"map", "Run a command of the shell on every LFS of a file"},
      {"mount", "Make the file system a folder, for every program"},
+     {"restore", "Restore files from a backup"},
      {"search", "Find records that match patterns"},
      {"sort", "Sort the records of a file"},
      {"summarize", "Say what the fields of a file's records are"},

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,6 +131,9 @@ class Controller {
   // Creates an output that nobody sees before commit(). Returns its number, from 0. Errors: as Client::create();
   // kUnavailable: it would have parity and rows on an LFS that is lost, where no worker runs.
   Result<std::size_t> create(const std::string& path, const CreateOptions& options);
+  // The same of many at once, some hundreds at most. Returns the number of the first; the others follow. An error is
+  // that of one of them.
+  Result<std::size_t> create_many(std::span<const Client::NewFile> files);
   // The length that an output will have; before run(), for workers go by it. Without it: the sum of what the workers
   // wrote (right for files without bevies).
   void set_file_length(std::size_t output, const FileLength& file_length);
@@ -150,7 +154,7 @@ class Controller {
   // After all open() and create(). A controller may run several jobs, one after another, on the same inputs, or on
   // others after close_inputs(); outputs are those of the last of them, created behind the jobs before it.
   [[nodiscard]] Result<std::vector<std::string>> run(const Job& job);
-  // Seals every output on all its LFSs at once and commits one after another: durable and visible when it returns.
+  // Seals every output on all its LFSs at once and commits them: durable and visible when it returns.
   // After run(). kInternal: the workers made other rows than the output's length gives. After an error some outputs may
   // be committed; abort() removes the others.
   [[nodiscard]] Status commit();

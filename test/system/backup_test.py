@@ -1,0 +1,320 @@
+"""pif backup, pif restore: all kinds of files, onto all kinds of layouts, and archives that are not as they were."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+
+from pif_system import FileSystem, check, flip, main, main_on
+
+FS = None
+COUNT = 5
+DIGESTS = {}  # of the files as they were put, by path
+NAMES = {}  # what `pif ls` says of each entry
+
+
+def local(name):
+    return FS.local(name)
+
+
+def archives(where):
+    return sorted(os.listdir(where))
+
+
+# ---- what is backed up ----
+
+
+def lines(rnd, count):
+    return b"".join(b"%d %s\n" % (i, b"x" * rnd.randrange(60)) for i in range(count))
+
+
+def put_files():
+    """Some hundred: of records, lines, bytes; empty and with one record; wide and narrow; with parity."""
+    rnd = random.Random(7)
+    kinds = (["--record-length", "100"], ["--lines"], ["--delimited", ";"], [])
+    layouts = (["--width", "1"], ["--width", "2"], ["--width", "3"], [], ["--width", "4", "--bevy", "2"])
+    FS.ok("mkdir", "--width", "2", "--lines", "/striped")
+    for i in range(14):
+        FS.ok("mkdir", "-p", f"/d{i % 7}/e{i % 2}")
+    for i in range(130):
+        kind, layout = kinds[i % 4], layouts[i % 5]
+        count = (0, 1, 7, 300, 2000)[rnd.randrange(5)]
+        data = {0: rnd.randbytes(100 * count), 1: lines(rnd, count), 2: b"ab;;c;" * count}.get(i % 4)
+        data = rnd.randbytes(rnd.randrange(40_000)) if data is None else data
+        if i % 3 == 0 and kind == ["--lines"]:
+            data += b"without an end"
+        FS.ok("put", "-q", *kind, *layout, "-", f"/d{i % 7}/e{i % 2}/f{i}", data=data)
+    FS.ok("put", "-q", "--lines", "-", "/striped/ä b", data=lines(rnd, 50))
+    FS.ok("put", "-q", "--record-length", "1000", "-", "/large", data=rnd.randbytes(12_000_000))
+    FS.ok("put", "-q", "--lines", "--bevy", "2", "--width", "4", "-", "/many lines", data=lines(rnd, 60_000))
+    FS.ok("chmod", "0640", "/d1/e1/f1")
+    FS.ok("chmod", "0711", "/d2")
+    FS.ok("ln", "-s", "../large", "/d1/link")
+
+
+def entries(fs, below="/"):
+    """{path: what is said of it}, of all that is below a folder, as if that were the root."""
+    found = {}
+    for entry in fs.json("find", below)["entries"]:
+        path = entry["path"]
+        if path != below:
+            found[path[len(below.rstrip("/")):]] = entry
+    return found
+
+
+def files_of(names):
+    return sorted(path for path, entry in names.items() if entry["kind"] == "file")
+
+
+def digests(fs, paths):
+    found = {}
+    for at in range(0, len(paths), 200):
+        report = fs.json("digest", *paths[at : at + 200])
+        found.update(report["results"])
+    return found
+
+
+def remember():
+    NAMES.update(entries(FS))
+    DIGESTS.update(digests(FS, files_of(NAMES)))
+
+
+def check_same(fs, below="/", keep_layout=True, paths=None):
+    """What is below that folder is what was put."""
+    now = entries(fs, below)
+    expected = {path: entry for path, entry in NAMES.items() if paths is None or path in paths}
+    check(set(now) >= set(expected), f"missing: {sorted(set(expected) - set(now))[:5]}")
+    prefix = below.rstrip("/")
+    found = digests(fs, [prefix + path for path in files_of(expected)])
+    for path, entry in expected.items():
+        same = ["kind", "mode", "owner", "group", "modified", "format", "records", "bytes", "striping", "target"]
+        same += ["width", "bevies", "nodes"] if keep_layout else []
+        wrong = [key for key in same if entry.get(key) != now[path].get(key)]
+        check(not wrong, f"{path}: {[(key, entry.get(key), now[path].get(key)) for key in wrong]}")
+        if entry["kind"] == "file":
+            check(found[prefix + path] == DIGESTS[path], f"{path} has other records")
+            check(now[path]["marks"] == [], f"{path} has marks")
+
+
+# ---- backing up and restoring ----
+
+
+def all_is_backed_up():
+    report = FS.json("backup", "--all", local("all"))["results"]
+    check(report["files"] == len(files_of(NAMES)), f"{report}")
+    check(archives(local("all")) == sorted([f"lfs{i}.tar.zst" for i in range(COUNT)] + ["names.tar.zst"]), "archives")
+    check(os.stat(local("all/lfs0.tar.zst")).st_mode & 0o077 == 0, "nobody else may read them")
+    check(b"archives are whole" in FS.ok("restore", "--verify", local("all")), "whole")
+    FS.fails(3, r"has a backup already", "backup", "--all", local("all"))
+
+
+def tar_lists_and_unpacks_it():
+    if shutil.which("zstd") is None:
+        return
+    lfs = f"lfs{NAMES['/large']['nodes'][0] - 1}"  # node 1 is lfs0
+    done = subprocess.run(["tar", "tf", local(f"all/{lfs}.tar.zst")], capture_output=True, timeout=60)
+    names = done.stdout.decode().splitlines()
+    check(done.returncode == 0 and done.stderr == b"", f"tar says {done.stderr}")
+    check(names[0] == "pif-backup" and names[-1] == "end" and "large/records-0" in names, f"{names[:5]}")
+    row = ["tar", "xOf", local(f"all/{lfs}.tar.zst"), "large/records-0"]
+    one = subprocess.run(row, capture_output=True, timeout=60).stdout
+    data = FS.content("/large")
+    check(one[:1000] == data[:1000] and one[1000:2000] == data[5000:6000], "rows are as they lie")
+
+
+def all_is_restored_beside_it():
+    FS.ok("restore", "--into", "/copy", local("all"))
+    check_same(FS, "/copy")
+    FS.fails(3, "exists|there already|is taken|already", "restore", "--into", "/copy", local("all"))
+    FS.ok("restore", "--force", "--into", "/copy", local("all"), "/d1", "/large")
+    check_same(FS, "/copy")
+    FS.ok("rm", "-r", "/copy")
+
+
+def one_file_and_one_folder():
+    FS.ok("restore", "--into", "/some", local("all"), "/d3/e1", "/large")
+    wanted = {path for path in NAMES if path.startswith("/d3/e1/") or path == "/large"}
+    check(set(files_of(entries(FS, "/some"))) == wanted, "these, and no others")
+    check_same(FS, "/some", paths=wanted)
+    FS.ok("rm", "-r", "/some")
+    FS.fails(3, r"the backup has no /nothing", "restore", local("all"), "/nothing")
+
+
+def onto_other_widths():
+    for options in (["--width", "1"], ["--width", "3"], ["--width", "4", "--bevy", "2"], ["--nodes", "lfs4,lfs0"]):
+        FS.ok("restore", "--into", "/w", *options, local("all"))
+        check_same(FS, "/w", keep_layout=False)
+        widths = {entry["width"] for path, entry in entries(FS, "/w").items() if entry.get("records")}
+        expected = int(options[1]) if options[0] == "--width" else 2
+        check(widths == {expected}, f"{options}: {widths}")
+        FS.ok("rm", "-r", "/w")
+
+
+def a_part_is_backed_up():
+    FS.ok("backup", "/d1", "/large", local("part"))
+    FS.ok("restore", "--into", "/p", local("part"))
+    wanted = {path for path in NAMES if path.startswith("/d1/") or path in ("/d1", "/large")}
+    check_same(FS, "/p", paths=wanted)
+    check(set(files_of(entries(FS, "/p"))) == set(files_of(NAMES)) & wanted, "no others")
+    FS.ok("rm", "-r", "/p")
+
+
+def nothing_and_empty_files():
+    FS.ok("mkdir", "/nothing")
+    FS.ok("backup", "/nothing", local("nothing"))
+    FS.ok("put", "-q", "-", "/nothing/empty", data=b"")
+    FS.ok("backup", "/nothing/empty", local("empty"))
+    FS.ok("rm", "-r", "/nothing")
+    FS.ok("restore", local("nothing"))
+    check(FS.json("ls", "/nothing")["entries"] == [], "the folder is back, and empty")
+    FS.ok("restore", local("empty"))
+    check(FS.content("/nothing/empty") == b"", "the empty file, too")
+    FS.ok("rm", "-r", "/nothing")
+
+
+# ---- what is not as it should be ----
+
+
+def spoiled(name, change):
+    """A copy of the backup, of which one archive is changed."""
+    where = local("spoiled")
+    shutil.rmtree(where, ignore_errors=True)
+    shutil.copytree(local("all"), where)
+    change(os.path.join(where, name))
+    return where
+
+
+def cut(path):
+    os.truncate(path, os.path.getsize(path) // 2)
+
+
+def archives_that_were_cut():
+    for name, pattern in (("lfs2.tar.zst", "lfs2.tar.zst has .* bytes, and had|cut"), ("names.tar.zst", "names.*cut")):
+        where = spoiled(name, cut)
+        FS.fails(3, pattern, "restore", "--into", "/bad", where)
+        FS.fails(3, "cut", "restore", "--verify", where)
+        check(files_of(entries(FS)) == files_of(NAMES), "no file was made")
+    where = spoiled("lfs2.tar.zst", os.unlink)
+    FS.fails(3, "lfs2.tar.zst", "restore", "--into", "/bad", where)
+    where = spoiled("names.tar.zst", os.unlink)
+    FS.fails(3, "names.tar.zst: No such file", "restore", "--into", "/bad", where)
+    FS.fails(3, "names.tar.zst", "restore", local("no-such"))
+
+
+def archives_that_are_damaged():
+    rnd = random.Random(3)
+    for name in ["lfs0.tar.zst", "names.tar.zst"] * 4:
+        where = spoiled(name, lambda path: flip(path, rnd.randrange(os.path.getsize(path))))
+        FS.fails(3, "changed or cut|wrong bytes|cannot be read|no end|entries", "restore", "--verify", where)
+    where = spoiled("lfs0.tar.zst", lambda path: flip(path, os.path.getsize(path) // 2))
+    before = files_of(entries(FS))
+    FS.run("restore", "--into", "/bad", where)
+    for path in set(files_of(entries(FS))) - set(before):
+        check(digests(FS, [path])[path] == DIGESTS[path[len("/bad"):]], f"{path} is wrong")
+    FS.run("rm", "-r", "/bad")
+
+
+def archives_of_another_backup():
+    where = spoiled("lfs0.tar.zst", lambda path: shutil.copy(local("part/lfs0.tar.zst"), path))
+    for words in (["--verify"], ["--into", "/bad"]):
+        FS.fails(3, "lfs0.tar.zst is the archive of lfs0 in another backup", "restore", *words, where)
+    where = spoiled("lfs0.tar.zst", lambda path: shutil.copy(local("all/lfs1.tar.zst"), path))
+    FS.fails(3, "is the archive of lfs1", "restore", "--verify", where)
+    where = spoiled("lfs0.tar.zst", lambda path: open(path, "w").write("no archive"))
+    FS.fails(3, "lfs0.tar.zst", "restore", "--verify", where)
+
+
+def archives_of_a_newer_program():
+    if shutil.which("zstd") is None:
+        return
+
+    def newer(path):
+        plain = bytearray(subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout)
+        at = plain.index(b"\x08\x01\x12\x10")  # version 1, and then the file system's id
+        plain[at + 1] = 9
+        with open(path, "wb") as file:
+            file.write(subprocess.run(["zstd", "-c"], input=plain, capture_output=True, check=True).stdout)
+
+    for name in ("lfs0.tar.zst", "names.tar.zst"):
+        FS.fails(3, f"{name} has format 9.*use a newer", "restore", "--verify", spoiled(name, newer))
+
+
+def folders_that_cannot_be():
+    FS.fails(3, "name another folder", "backup", "/large", os.path.join(FS.folder, "lfs0", "b"))
+    os.rmdir(os.path.join(FS.folder, "lfs0", "b"))
+    FS.fails(3, "it has in it", "backup", "/large", "/")
+    FS.fails(3, "cannot make the folder", "backup", "/large", local("no/such"))
+    FS.fails(2, "name what is to be backed up", "backup", local("one"))
+    FS.fails(2, "all that is named", "backup", "--all", "/large", local("one"))
+    FS.fails(3, "/no-such", "backup", "/no-such", local("one"))
+    check(not os.path.exists(local("one")), "nothing was made")
+
+
+def a_disk_that_is_full():
+    if os.geteuid() != 0:
+        return
+    where = local("small")
+    os.mkdir(where)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", where], check=True)
+    try:
+        FS.fails(3, "No space left", "backup", "/large", where)
+        check(archives(where) == [], f"what was begun is gone: {archives(where)}")
+    finally:
+        subprocess.run(["umount", "-l", where], check=True)
+
+
+def where_grants_are_forbidden():
+    FS.ok("config", "set", "grants", "none")
+    FS.fails(3, 'grants = "none"', "backup", "/large", local("never"))
+    FS.ok("config", "set", "grants", "any")
+
+
+# ---- when a disk is lost, and when all is ----
+
+
+def a_lost_disk_is_filled_again():
+    FS.kill("lfs1")
+    shutil.rmtree(os.path.join(FS.folder, "lfs1"))
+    FS.ok("node", "replace", "lfs1")
+    FS.ok("rebuild", "lfs1")
+    marked = [path for path, entry in entries(FS).items() if entry.get("marks")]
+    check(len(marked) > 15, f"{len(marked)} files lack rows")
+    FS.ok("rm", "/d0/e0/f0")
+    said = FS.ok("restore", "--lfs", "lfs1", local("all"))
+    check(b"names restored" in said, f"{said}")
+    FS.await_settled(seconds=60)
+    check_same(FS, paths=set(files_of(NAMES)) - {"/d0/e0/f0"})
+
+
+def another_file_system_gets_all():
+    with FileSystem(2) as other:
+        other.fails(2, "is a backup of file system .*--foreign", "restore", local("all"))
+        other.ok("restore", "--foreign", local("all"))
+        check_same(other, keep_layout=False)
+
+
+TESTS = [
+    all_is_backed_up,
+    tar_lists_and_unpacks_it,
+    all_is_restored_beside_it,
+    one_file_and_one_folder,
+    onto_other_widths,
+    a_part_is_backed_up,
+    nothing_and_empty_files,
+    archives_that_were_cut,
+    archives_that_are_damaged,
+    archives_of_another_backup,
+    archives_of_a_newer_program,
+    folders_that_cannot_be,
+    a_disk_that_is_full,
+    where_grants_are_forbidden,
+    another_file_system_gets_all,
+    a_lost_disk_is_filled_again,
+]
+
+if __name__ == "__main__":
+    with FileSystem(COUNT) as FS:
+        put_files()
+        remember()
+        sys.exit(main_on(FS, TESTS, sys.argv[1:]))
