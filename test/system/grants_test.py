@@ -61,7 +61,7 @@ def what_is_given_to_read_is_only_read():
 def what_is_given_to_write_is_written():
     given = folder("made")
     each(f"mkdir {given}/$$ && echo x > {given}/$$/a && mv {given}/$$/a {given}/$$.b", "--write", given)
-    check(sorted(map(len, os.listdir(given))) and len(os.listdir(given)) == 2 * COUNT, "each worker makes what it wants")
+    check(len(os.listdir(given)) == 2 * COUNT, "each worker makes what it wants")
     cwd = FS.run("map", "-q", "--write", "made", "ls made | wc -l", "/in", cwd=FS.temp)
     check(cwd.stdout.split() == [b"%d" % (2 * COUNT)] * COUNT, f"a relative folder is the user's: {cwd}")
     shutil.rmtree(given)
@@ -70,7 +70,8 @@ def what_is_given_to_write_is_written():
 def several_are_given():
     one, two = folder("one"), folder("two")
     file_in(one, "data", "1\n")
-    check(each(f"cat {one}/data > {two}/$$; ls {two}/$$ | wc -l", "--read", one, "--write", two) == ["1"] * COUNT, "two")
+    each(f"cat {one}/data > {two}/$$", "--read", one, "--write", two)
+    check(len(os.listdir(two)) == COUNT, "each worker uses two")
     FS.fails(2, r"17 folders .* at most 16", "map", *(["--read", one] * 17), "true", "/in")
 
 

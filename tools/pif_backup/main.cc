@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "backup.h"
+#include "pif/base/decimal.h"
 #include "backup_archive.h"
 
 int main(int argc, char** argv) {
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
     app.add_flag("--all", options->all, "all files of the file system; then FOLDER alone is named");
     app.add_option("--level", options->level, "how hard zstd compresses")
         ->check(CLI::Range(1, 19))
+        ->transform(pif::whole_number)
         ->capture_default_str();
   };
   tool.control = [options](pif::tool::Controller& controller) { return pif::backup::back_up(controller, *options); };
