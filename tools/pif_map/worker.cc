@@ -89,7 +89,7 @@ class Mapping {
     const tool::FieldSyntax syntax = task_.syntax();
     PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
     std::string buffer;
-    const auto owner = [&](std::span<const std::byte> record) {
+    const auto owner = [&](RecordNumber, std::span<const std::byte> record) {
       const std::string_view key = tool::field_of(text_of(record), task_.by - 1, syntax, buffer);
       return ranks[XXH3_64bits(key.data(), key.size()) % ranks.size()];
     };

@@ -41,6 +41,7 @@ struct Source {
 struct Partition::Impl {
   std::vector<Source> sources;  // by rank
   std::uint64_t bytes = 0;
+  std::vector<RecordNumber> numbers;  // of the last batch
 
   Status gather(Worker& worker, Team& team, Input& input, const Owner& owner);
   Status open();
@@ -59,9 +60,9 @@ Status Partition::Impl::gather(Worker& worker, Team& team, Input& input, const O
     if (!more) break;
     Row row = batch.first;
     batch.for_each([&](std::span<const std::byte> record) {
-      std::string& body = scatter.to(owner(record));
-      body += pack_head(
-          RecordHead{input.layout().record_at({input.index(), row++}), static_cast<std::uint32_t>(record.size())});
+      const RecordNumber number = input.layout().record_at({input.index(), row++});
+      std::string& body = scatter.to(owner(number, record));
+      body += pack_head(RecordHead{number, static_cast<std::uint32_t>(record.size())});
       body.append(reinterpret_cast<const char*>(record.data()), record.size());
     });
     for (std::uint32_t rank = 0; rank < worker.width(); ++rank) PIF_TRY(scatter.step(rank));
@@ -105,6 +106,7 @@ std::optional<std::uint32_t> Partition::Impl::first() const {
 
 Result<bool> Partition::next(RowBatch& batch) {
   batch = {};
+  impl_->numbers.clear();
   while (batch.data.size() < kBatchBytes) {
     const auto rank = impl_->first();
     if (!rank) break;
@@ -112,6 +114,7 @@ Result<bool> Partition::next(RowBatch& batch) {
     const auto record = source.rest.first(source.head->length);
     batch.data.insert(batch.data.end(), record.begin(), record.end());
     batch.lengths.push_back(source.head->length);
+    impl_->numbers.push_back(source.head->number);
     ++batch.count;
     source.rest = source.rest.subspan(record.size());
     if (!source.go_on()) return sent_nonsense(*rank, "records that are cut off");
@@ -120,6 +123,7 @@ Result<bool> Partition::next(RowBatch& batch) {
 }
 
 std::uint64_t Partition::bytes() const { return impl_->bytes; }
+std::span<const RecordNumber> Partition::numbers() const { return impl_->numbers; }
 
 Partition::Partition(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Partition::Partition(Partition&&) noexcept = default;

@@ -2,8 +2,9 @@
 // So all records of one key are with one worker. What comes is kept in scratch files, one of each sender. A record
 // travels once, in large messages. Not thread-safe.
 //
-//   PIF_TRY_VALUE(auto mine, Partition::make(worker, team, *input, [&](auto record) { return hash(key_of(record)) % p;
-//   })); while (true) {
+//   const auto owner = [&](auto, auto record) { return hash(key_of(record)) % p; };
+//   PIF_TRY_VALUE(auto mine, Partition::make(worker, team, *input, owner));
+//   while (true) {
 //     PIF_TRY_VALUE(const bool more, mine.next(batch));
 //     if (!more) break;
 //     ...
@@ -14,6 +15,7 @@
 #include <memory>
 #include <span>
 
+#include "pif/base/ids.h"
 #include "pif/base/result.h"
 #include "pif/tool/component.h"
 #include "pif/tool/team.h"
@@ -23,8 +25,8 @@ namespace pif::tool {
 
 class Partition {
  public:
-  // Names the worker, by rank, that a record goes to.
-  using Owner = std::function<std::uint32_t(std::span<const std::byte> record)>;
+  // Names the worker, by rank, that the record of this number goes to.
+  using Owner = std::function<std::uint32_t(RecordNumber number, std::span<const std::byte> record)>;
   // Called by all workers: a talk of the team. Returns when all that is this worker's has come. kIo, kNoSpace: scratch
   // cannot be written; else as Input::next() and a talk.
   [[nodiscard]] static Result<Partition> make(Worker& worker, Team& team, Input& input, const Owner& owner);
@@ -36,6 +38,8 @@ class Partition {
   // The next of them, in the order of their numbers, up to kBatchBytes; false at the end. The batch is replaced: of
   // variable records, whose `first` says nothing. kCorrupt names a worker that sent what cannot be.
   [[nodiscard]] Result<bool> next(RowBatch& batch);
+  // Of the records of the last batch, rising. Valid until the next one.
+  std::span<const RecordNumber> numbers() const;
 
  private:
   struct Impl;
