@@ -36,12 +36,14 @@ const std::vector<Group>& groups() {
 }
 
 // The tools of a release, and other programs; what is not of it is shown with its path.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kTools = {
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kTools = {
     {{"backup", "Back files up, each LFS's part on its own host"},
      {"bench", "Measure the file system, each figure beside its comparison"},
      {"calibrate", "Measure what predictions of run times need"},
      {"cmp", "Compare two files record by record"},
+     {"compress", "Compress a file, record by record"},
      {"copy", "Copy a file, into the same or another layout"},
+     {"decompress", "Have a compressed file back"},
      {"digest", "Checksum the records of a file"},
      {"grep", "The same as search"},
      {"map", "Run a command of the shell on every LFS of a file"},

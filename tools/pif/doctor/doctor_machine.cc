@@ -35,10 +35,10 @@ constexpr rlim_t kFilesWanted = 65536;  // an LFS takes so many if it may
 constexpr rlim_t kFilesMin = 1024;
 constexpr std::int64_t kReleaseYear = 1735689600;  // 2025-01-01: no clock can be right before it
 constexpr std::size_t kVersionTextMax = 256;
-constexpr std::array<std::string_view, 15> kPrograms = {"pif-server",    "pif-lfs",       "pif-exec",     "pif-backup",
-                                                        "pif-copy",      "pif-count",     "pif-cmp",      "pif-digest",
-                                                        "pif-map",       "pif-restore",   "pif-search",   "pif-sort",
-                                                        "pif-summarize", "pif-transpose", "pif-calibrate"};
+constexpr std::array<std::string_view, 17> kPrograms = {
+    "pif-server", "pif-lfs",      "pif-exec",       "pif-backup",    "pif-copy",     "pif-count",
+    "pif-cmp",    "pif-compress", "pif-decompress", "pif-digest",    "pif-map",      "pif-restore",
+    "pif-search", "pif-sort",     "pif-summarize",  "pif-transpose", "pif-calibrate"};
 constexpr auto kAnswerDeadline = std::chrono::seconds(3);  // to say a version
 
 // What comes until the end, as much as is wanted of it, or the deadline; whether the end or enough came.

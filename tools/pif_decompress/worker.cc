@@ -1,0 +1,226 @@
+// The worker's part: each record where it lies, or chains together, and then each record to its place.
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "codec.h"
+#include "decompress.h"
+#include "pif/tool/copy_class.h"
+#include "pif/tool/head.h"
+#include "pif/tool/ordered_output.h"
+#include "pif/tool/partition.h"
+#include "pif/tool/team.h"
+#include "stored.h"
+
+namespace pif::decompress {
+namespace {
+
+using compress::Decoder;
+using compress::Description;
+using compress::Dictionary;
+
+std::vector<std::span<const std::byte>> records_of(tool::RowBatch& batch) {
+  std::vector<std::span<const std::byte>> records;
+  records.reserve(batch.count);
+  batch.for_each([&](std::span<const std::byte> record) { records.push_back(record); });
+  return records;
+}
+
+class Decompression {
+ public:
+  Decompression(tool::Worker& worker, const Description& description, const Format& format,
+                const Dictionary& dictionary, tool::Input& input, tool::Output& output)
+      : worker_(worker),
+        description_(description),
+        format_(format),
+        dictionary_(dictionary),
+        input_(input),
+        output_(output) {}
+
+  Status run_here();
+  Status run_moving(const parity::Layout& original);
+
+ private:
+  // Of a batch, as many as are decompressed at once.
+  struct Piece {
+    std::size_t begin = 0, end = 0;
+    tool::RowBatch rows;  // that became of it
+  };
+
+  struct Chains;
+
+  Decoder& decoder(std::size_t i);
+  std::vector<Piece> cut(const std::vector<std::span<const std::byte>>& stored) const;
+  Status decode(const std::vector<std::span<const std::byte>>& stored, Row first, Decoder& decoder, Piece& piece) const;
+  Status check(RecordNumber number, std::size_t bytes, const Status& decoded) const;
+  Status write(tool::RowBatch& stored);
+  Result<bool> put_some(Chains& chains, tool::OrderedOutput& out);
+
+  tool::Worker& worker_;
+  const Description& description_;
+  const Format& format_;
+  const Dictionary& dictionary_;
+  tool::Input& input_;
+  tool::Output& output_;
+  std::map<std::size_t, Decoder> decoders_;  // by thread, or by component of the original
+};
+
+Decoder& Decompression::decoder(std::size_t i) { return decoders_.try_emplace(i, dictionary_).first->second; }
+
+// That a record is what it was, of which so many bytes were made.
+Status Decompression::check(RecordNumber number, std::size_t bytes, const Status& decoded) const {
+  const std::uint64_t last = input_.file_length().records - 1;
+  const bool has_length = !format_.is_fixed() || bytes == format_.record_length ||
+                          (number == last && bytes > 0 && bytes < format_.record_length);
+  if (decoded && has_length) return {};
+  const std::string text =
+      decoded ? fmt::format("has {} bytes, not {}", bytes, format_.record_length) : decoded.error().text;
+  return fail(Code::kCorrupt, fmt::format("record {} (from 0) of {} {}", number, input_.file().path, text));
+}
+
+// ---- each record where it lies --------------------------------------------------------------------------------------
+
+// So that a piece becomes a batch of rows.
+std::vector<Decompression::Piece> Decompression::cut(const std::vector<std::span<const std::byte>>& stored) const {
+  std::vector<Piece> pieces;
+  std::uint64_t bytes = tool::kBatchBytes;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (bytes >= tool::kBatchBytes) {
+      pieces.push_back({i, i, {}});
+      bytes = 0;
+    }
+    ++pieces.back().end;
+    bytes += std::min<std::uint64_t>(Decoder::size_of(stored[i]), tool::kBatchBytes);
+  }
+  return pieces;
+}
+
+Status Decompression::decode(const std::vector<std::span<const std::byte>>& stored, Row first, Decoder& decoder,
+                             Piece& piece) const {
+  tool::RowBatch& rows = piece.rows;
+  rows.first = first + piece.begin;
+  for (; piece.begin < piece.end; ++piece.begin) {
+    if (rows.data.size() >= tool::kBatchBytes) break;
+    const Row row = first + piece.begin;
+    const std::size_t before = rows.data.size();
+    const Status decoded = description_.has_chains ? decoder.add_of_chain(stored[piece.begin], row, rows.data)
+                                                   : decoder.add(stored[piece.begin], rows.data);
+    const std::size_t bytes = rows.data.size() - before;
+    PIF_TRY(check(input_.layout().record_at({input_.index(), row}), bytes, decoded));
+    rows.lengths.push_back(static_cast<std::uint32_t>(bytes));
+    ++rows.count;
+  }
+  return {};
+}
+
+Status Decompression::write(tool::RowBatch& batch) {
+  const auto stored = records_of(batch);
+  if (description_.has_chains) {  // one after another
+    for (Piece piece{0, stored.size(), {}}; piece.begin < piece.end; piece.rows = {}) {
+      PIF_TRY(decode(stored, batch.first, decoder(0), piece));
+      PIF_TRY(output_.write(piece.rows));
+    }
+    return {};
+  }
+  auto pieces = cut(stored);
+  for (unsigned i = 0; i < worker_.threads(); ++i) (void)decoder(i);
+  for (std::size_t done = 0; done < pieces.size(); done += worker_.threads()) {
+    const std::size_t now = std::min<std::size_t>(worker_.threads(), pieces.size() - done);
+    PIF_TRY(worker_.run_tasks(
+        now, [&](std::size_t i) { return decode(stored, batch.first, decoders_.at(i), pieces[done + i]); }));
+    for (std::size_t i = 0; i < now; ++i) PIF_TRY(output_.write(std::exchange(pieces[done + i].rows, {})));
+  }
+  return {};
+}
+
+Status Decompression::run_here() {
+  tool::RowBatch batch;
+  while (true) {
+    PIF_TRY_VALUE(const bool more, input_.next(batch));
+    if (!more) return {};
+    PIF_TRY(write(batch));
+    worker_.progress(input_.bytes_read(), input_.bytes());
+  }
+}
+
+// ---- chains of components that are no more --------------------------------------------------------------------------
+
+// What is this worker's of them, and how far it is.
+struct Decompression::Chains {
+  tool::Partition mine;
+  const parity::Layout& original;
+  tool::RowBatch batch;
+  std::vector<std::span<const std::byte>> stored;  // in the batch
+  std::size_t next = 0;                            // of these
+  std::vector<std::byte> made;                     // by the last call of put_some()
+};
+
+// The records of a chain go to one worker, in their order; what it makes of them goes to its place.
+Status Decompression::run_moving(const parity::Layout& original) {
+  PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker_));
+  PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
+  const auto owner = [&](RecordNumber number, std::span<const std::byte> record) {
+    const Cell cell = original.locate(number);
+    const Row head = cell.row - std::min<Row>(compress::place_of(record), cell.row);
+    return ranks[(cell.lfs + head / compress::kChainMax) % ranks.size()];
+  };
+  PIF_TRY_VALUE(auto mine, tool::Partition::make(worker_, team, input_, owner));
+  Chains chains{std::move(mine), original, {}, {}, 0, {}};
+  const FileLength whole{description_.records, description_.bytes};
+  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team, output_, whole, {}));
+  return out.fill([&] { return put_some(chains, out); });
+}
+
+// About a batch of records. False: there are no more.
+Result<bool> Decompression::put_some(Chains& chains, tool::OrderedOutput& out) {
+  if (chains.next == chains.stored.size()) {
+    PIF_TRY_VALUE(const bool more, chains.mine.next(chains.batch));
+    if (!more) return false;
+    chains.stored = records_of(chains.batch);
+    chains.next = 0;
+  }
+  chains.made.clear();
+  std::vector<std::size_t> ends;
+  const auto numbers = chains.mine.numbers().subspan(chains.next);
+  for (; chains.next < chains.stored.size() && chains.made.size() < tool::kBatchBytes; ++chains.next) {
+    const RecordNumber number = numbers[ends.size()];
+    const Cell cell = chains.original.locate(number);
+    const std::size_t before = chains.made.size();
+    const Status decoded = decoder(cell.lfs).add_of_chain(chains.stored[chains.next], cell.row, chains.made);
+    PIF_TRY(check(number, chains.made.size() - before, decoded));
+    if (format_.is_fixed()) chains.made.resize(before + format_.record_length);  // the last one may be shorter
+    ends.push_back(chains.made.size());
+  }
+  for (std::size_t i = 0, begin = 0; i < ends.size(); begin = ends[i++])
+    out.put(numbers[i], std::span(chains.made).subspan(begin, ends[i] - begin));
+  return true;
+}
+
+}  // namespace
+
+Status work(tool::Worker& worker) {
+  const auto task = tool::unpack_head<compress::Task>(worker.value());
+  const auto description = task ? tool::unpack_head<Description>(task->description) : std::nullopt;
+  if (!description) return fail(Code::kInternal, "the job's value cannot be read");
+  PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
+  PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
+  PIF_TRY_VALUE(const Format format, description->format());
+  PIF_TRY_VALUE(const parity::Layout original, description->layout());
+  PIF_TRY_VALUE(const Dictionary dictionary, Dictionary::make(task->dictionary, {}));
+  Decompression work(worker, *description, format, dictionary, *input, *output);
+  const bool moves = description->has_chains && original != input->layout();
+  if (moves)
+    PIF_TRY(work.run_moving(original));
+  else if (input->is_here() && input->rows() > 0)
+    PIF_TRY(work.run_here());
+  compress::Made made;
+  if (output->is_here() && output->is_made())
+    made = {output->layout().rows(output->index(), input->file_length().records), output->bytes_written()};
+  worker.set_result(tool::pack_head(made));
+  return {};
+}
+
+}  // namespace pif::decompress
