@@ -115,6 +115,7 @@ def numeric_options(*command):
 
 def what_is_no_number_is_wrong_usage_for_every_option():
     operands = {"sort": ["/a", "/x"], "copy": ["/a", "/x"], "transpose": ["/a", "/x"], "put": ["keep", "/x"]}
+    operands.update({"compress": ["/a", "/x"], "decompress": ["/a", "/x"]})
     others = {"placement": ["--width", "1", "--records", "0:1"], "key rotate": [FS.folder], "user add": ["nobody"]}
     operands.update(others, **{"init": ["new"], "up": ["new"], "snapshot-hold": ["true"], "host up": [FS.folder]})
     operands.update({"mkdir": ["/x"], "stripe": ["/folder"], "protect": ["/a"], "forks": ["/a"]})

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "compress.h"
+#include "pif/base/decimal.h"
 #include "pif/tool/threads.h"
 #include "stored.h"
 
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
     app.add_option("DST", wanted->target, "the compressed file to make, laid out as SRC")->required();
     app.add_option("-l,--level", wanted->level, "of zstd: 1 is fast, 19 is small (default: 3)")
         ->check(CLI::Range(1, pif::compress::kLevelMax))
+        ->transform(pif::whole_number)
         ->type_name("N");
     app.add_flag("--context", wanted->has_chains,
                  "compress each record with those before it on its LFS: chains of up to 64");

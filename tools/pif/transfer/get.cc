@@ -30,7 +30,14 @@ struct GetOptions {
   std::string records;
   bool recursive = false;
   bool no_clobber = false;
+  std::string compress;  // as --compress has it
   TreeOptions tree;
+};
+
+// How local files are compressed, and what their names end with.
+struct LocalNames {
+  Compression compression = Compression::kNone;
+  std::string suffix;  // empty: the name was typed
 };
 
 constexpr const char* kStdout = "standard output";
@@ -40,12 +47,14 @@ constexpr const char* kStdout = "standard output";
 class Getter {
  public:
   // is_alone: there is one operand.
-  Getter(const Program& program, const GetOptions& options, Client& client, Tally& tally, bool is_alone)
+  Getter(const Program& program, const GetOptions& options, const LocalNames& names, Client& client, Tally& tally,
+         bool is_alone)
       : options_(options),
+        names_(names),
         client_(client),
         tally_(tally),
         is_alone_(is_alone),
-        files_(options.no_clobber, options.tree, tally),
+        files_(options.no_clobber, names.compression, options.tree, tally),
         pool_(program, tally.failures()) {}
 
   // into: the folder that was typed, if `local` is in it or is it; empty: `local` was typed.
@@ -53,12 +62,14 @@ class Getter {
     auto entry = client_.stat(path);
     if (!entry) return fail(at(path, entry.error()));
     if (entry->kind == EntryKind::kFolder) return get_tree(path, *entry, local, into);
-    PIF_TRY(destinations_.take(path, local));
-    if (entry->kind != EntryKind::kFile) {
+    const bool is_file = entry->kind == EntryKind::kFile;
+    const std::string to = is_file ? local + names_.suffix : local;
+    PIF_TRY(destinations_.take(path, to));
+    if (!is_file) {
       PIF_TRY_VALUE(const LocalTree* const tree, tree_at(into.empty() ? folder_of(local) : into));
-      return get_other(*tree, path, local, *entry);
+      return get_other(*tree, path, to, *entry);
     }
-    GetJob job{path, local, std::move(*entry)};
+    GetJob job{path, to, std::move(*entry)};
     if (!into.empty()) {
       PIF_TRY_VALUE(job.tree, tree_at(into));
     }
@@ -83,11 +94,12 @@ class Getter {
     PIF_TRY(make_local(*tree, local, top.mode));
     std::set<std::string> failed;
     const std::size_t above = path == "/" ? 0 : path.size();
+    const std::string suffix(suffix_of(names_.compression));
     const auto visit = [&](const std::string& found, const Entry& below) -> Status {
       const std::string to = local + found.substr(above);
       const bool is_folder = below.kind == EntryKind::kFolder;
       const Status got = is_folder                        ? make_local(*tree, to, below.mode)
-                         : below.kind == EntryKind::kFile ? add({found, to, below, tree})
+                         : below.kind == EntryKind::kFile ? add({found, to + suffix, below, tree})
                                                           : get_other(*tree, found, to, below);
       if (!got && ends_all(got.error())) return got;
       if (!got && is_folder) failed.insert(found);
@@ -114,7 +126,7 @@ class Getter {
   }
 
   Status add(GetJob job) {
-    if (!GetFiles::fits_batch(job))
+    if (!files_.fits_batch(job))
       return pool_.add([this, job = std::move(job)](Client& client) { return files_.get_one(client, job); });
     batch_bytes_ += job.entry.file_length.bytes;
     batch_.push_back(std::move(job));
@@ -150,6 +162,7 @@ class Getter {
   };
 
   const GetOptions& options_;
+  const LocalNames& names_;
   Client& client_;
   Tally& tally_;
   const bool is_alone_;
@@ -201,14 +214,18 @@ class StaleCat {
   bool is_incomplete_ = false;
 };
 
-Outcome write_to_stdout(const Program& program, Client& client, const std::vector<std::string>& paths) {
+Outcome write_to_stdout(const Program& program, Client& client, const std::vector<std::string>& paths,
+                        Compression compression) {
   StaleCat stale(program, client);
   return stale.end(for_each_path(program, paths, [&](const std::string& path) -> Status {
-    if (stale.is_for(path)) return stale.take(write_stale_file(client, path, 1, kStdout));
+    if (stale.is_for(path))
+      return stale.take(write_compressed(1, compression, kStdout,
+                                         [&](int fd) { return write_stale_file(client, path, fd, kStdout); }));
     const bool is_shown = !program.common.quiet && ::isatty(1) == 0 && ::isatty(2) == 1;
     const auto entry = is_shown ? client.stat(path) : Result<Entry>(Entry{});
     Progress progress(path, entry ? entry->file_length.bytes : 0, is_shown);
-    PIF_TRY(write_file(client, path, 1, kStdout, options_with(progress)));
+    PIF_TRY(write_compressed(1, compression, kStdout,
+                             [&](int fd) { return write_file(client, path, fd, kStdout, options_with(progress)); }));
     return {};
   }));
 }
@@ -234,6 +251,17 @@ std::string place_of(const GetOptions& options, const std::string& path, const s
   return may_go_on && !std::filesystem::exists(inside, error) ? local : inside;
 }
 
+// is_typed: the name of the local file was.
+Result<LocalNames> local_names(const std::string& option, const std::string& local, bool is_typed) {
+  LocalNames names;
+  if (option.empty()) return names;
+  names.compression = option == kByName && is_typed ? compression_of_name(local) : compression_called(option);
+  if (names.compression == Compression::kNone)
+    return fail(Code::kInvalid, "no name says how to compress: --compress=gzip, zstd or xz");
+  if (!is_typed) names.suffix = suffix_of(names.compression);
+  return names;
+}
+
 // One path alone goes to a local file of its name, and so does each that one pattern alone matches.
 Outcome get(const Program& program, const GetOptions& options) {
   const bool alone = options.paths.size() == 1;
@@ -242,16 +270,17 @@ Outcome get(const Program& program, const GetOptions& options) {
   PIF_TRY(check_local(program, local));
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY(expand(client, paths));
-  if (local == "-") return write_to_stdout(program, client, paths);
   std::error_code error;
-  const bool into = !alone && std::filesystem::is_directory(local, error);
+  const bool into = !alone && local != "-" && std::filesystem::is_directory(local, error);
+  PIF_TRY_VALUE(const LocalNames names, local_names(options.compress, local, !alone && !into));
+  if (local == "-") return write_to_stdout(program, client, paths, names.compression);
   if (!into && !alone && (paths.size() > 1 || local.back() == '/'))
     return fail(Code::kNotDirectory, local + " is no folder; make it first: mkdir " + local);
   const bool is_single = paths.size() == 1;
   Tally tally(program, is_single ? paths[0] : fmt::format("{} files", paths.size()));
   Status ended;
   {
-    Getter getter(program, options, client, tally, is_single);
+    Getter getter(program, options, names, client, tally, is_single);
     for (const auto& path : without_repeats(paths)) {
       ended = getter.get(path, place_of(options, path, local, into), into ? local : "");
       if (!ended && (is_single || ends_all(ended.error()))) break;
@@ -386,7 +415,8 @@ Outcome cat(const Program& program, const GetOptions& options) {
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY(expand(client, paths));
   if (program.common.json) return cat_json(program, client, paths, range);
-  return options.records.empty() ? write_to_stdout(program, client, paths) : cat_records(program, client, paths, range);
+  return options.records.empty() ? write_to_stdout(program, client, paths, Compression::kNone)
+                                 : cat_records(program, client, paths, range);
 }
 
 }  // namespace
@@ -396,7 +426,9 @@ void add_get_commands(CLI::App& app, Program& program) {
   CLI::App* get_command = add_command(app, program, "get", "Write files as local files, byte for byte what put took",
                                       "  pif get /big.dat copy.dat\n  pif get /log.txt                 as ./log.txt\n"
                                       "  pif get /a.txt /b.txt folder/\n  pif get -r /results results\n"
-                                      "  pif get /big.dat - | sha256sum");
+                                      "  pif get /big.dat - | sha256sum\n"
+                                      "  pif get --compress /log.txt log.txt.gz\n"
+                                      "  pif get --compress=zstd -r /logs .       as logs/....zst");
   get_command
       ->add_option("PATH", get_options->paths,
                    "Files, then the local file or folder they go to (-: standard output; of one file alone: here)")
@@ -405,6 +437,11 @@ void add_get_commands(CLI::App& app, Program& program) {
       ->type_name("FILE... [LOCAL]");
   get_command->add_flag("-r,--recursive", get_options->recursive, "Folders with everything in them");
   get_command->add_flag("--no-clobber", get_options->no_clobber, "Fail instead of replacing a local file");
+  get_command
+      ->add_flag("--compress{auto}", get_options->compress,
+                 "Compress local files: as LOCAL's name says, .gz, .zst, .xz, or as gzip, zstd or xz")
+      ->check(CLI::IsMember({"auto", "gzip", "zstd", "xz"}))
+      ->type_name("gzip|zstd|xz");
   add_tree_options(get_command, get_options->tree);
   get_command->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
   on_run(get_command, program, get_options, get);

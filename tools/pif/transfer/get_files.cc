@@ -75,7 +75,8 @@ Result<StaleCopy> write_stale_records(Client& client, const std::string& path, R
   return write_stale(*file, path, records, fd, name);
 }
 
-bool GetFiles::fits_batch(const GetJob& job) {
+bool GetFiles::fits_batch(const GetJob& job) const {
+  if (compression_ != Compression::kNone) return false;
   struct stat about {};
   const bool is_special = ::lstat(job.local.c_str(), &about) == 0 && !S_ISREG(about.st_mode);
   return !is_special && job.entry.marks.empty() && job.entry.file_length.bytes <= kSmallFileBytes;
@@ -111,6 +112,10 @@ Result<UniqueFd> special_file(const GetJob& job) {
 }  // namespace
 
 Result<std::uint64_t> GetFiles::write(Client& client, const GetJob& job, int fd) const {
+  return write_compressed(fd, compression_, job.local, [&](int to) { return write_bytes(client, job, to); });
+}
+
+Result<std::uint64_t> GetFiles::write_bytes(Client& client, const GetJob& job, int fd) const {
   const bool may_miss_records = !job.entry.marks.empty() && !job.entry.is_placed;
   if (!may_miss_records) return write_file(client, job.path, fd, job.local, tally_.options());
   PIF_TRY_VALUE(const StaleCopy copy, write_stale_file(client, job.path, fd, job.local));

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "pif/client/client.h"
+#include "transfer/codec_pipe.h"
+#include "transfer/compression.h"
 #include "transfer/local_tree.h"
 #include "transfer/tally.h"
 #include "transfer/tree_options.h"
@@ -20,6 +22,16 @@ struct GetJob {
   const LocalTree* tree =
       nullptr;  // that `local` is in; null: it is as it was typed, and a device may be behind a link
 };
+
+// What f(fd) writes, compressed, to `fd`, whose name is for messages. What f returns, or why that cannot be written.
+template <typename F>
+auto write_compressed(int fd, Compression compression, const std::string& name, const F& f) -> decltype(f(fd)) {
+  if (compression == Compression::kNone) return f(fd);
+  PIF_TRY_VALUE(CodecPipe pipe, CodecPipe::compress(fd, compression, name));
+  auto written = f(pipe.fd());
+  if (written) PIF_TRY(pipe.finish());
+  return written;
+}
 
 // The header that `put --header` has kept; empty: none.
 std::string header_of(const File& file);
@@ -41,18 +53,19 @@ struct StaleCopy {
 // Any thread; each with a Client of its own.
 class GetFiles {
  public:
-  // All outlive this.
-  GetFiles(bool no_clobber, const TreeOptions& tree, Tally& tally)
-      : no_clobber_(no_clobber), tree_(tree), tally_(tally) {}
+  // compression: of the local files. All outlive this.
+  GetFiles(bool no_clobber, Compression compression, const TreeOptions& tree, Tally& tally)
+      : no_clobber_(no_clobber), compression_(compression), tree_(tree), tally_(tally) {}
 
   // Whether the file may be one of a batch.
-  static bool fits_batch(const GetJob& job);
+  bool fits_batch(const GetJob& job) const;
   [[nodiscard]] Status get_one(Client& client, const GetJob& job) const;
   // Together. What fails is added to the tally's failures, but for what ends all.
   [[nodiscard]] Status get_batch(Client& client, const std::vector<GetJob>& jobs) const;
 
  private:
   [[nodiscard]] Result<std::uint64_t> write(Client& client, const GetJob& job, int fd) const;
+  [[nodiscard]] Result<std::uint64_t> write_bytes(Client& client, const GetJob& job, int fd) const;
   [[nodiscard]] bool is_there(Client& client, const GetJob& job) const;
   // header and bytes as a local file
   [[nodiscard]] Status write_local(const GetJob& job, const std::string& header,
@@ -60,6 +73,7 @@ class GetFiles {
   void count(const GetJob& job, std::uint64_t bytes) const;
 
   const bool no_clobber_;
+  const Compression compression_;
   const TreeOptions& tree_;
   Tally& tally_;
 };

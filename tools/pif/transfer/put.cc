@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -27,7 +28,7 @@ namespace {
 struct PutOptions {
   std::vector<std::string> paths;
   StripingOptions striping;
-  std::string header;
+  LocalFormat local;
   bool same_host_ok = false;
   bool recursive = false;
   bool no_clobber = false;
@@ -40,7 +41,7 @@ Result<CreateOptions> create_options(Client& client, const PutOptions& options) 
   PIF_TRY_VALUE(Striping said, striping_of(client, options.striping));
   create.format = said.format.value_or(create.format);
   create.inherits_format = !said.format;
-  if (options.header == kCsvHeader) {
+  if (options.local.text != TextKind::kPlain) {
     create.format = Format::variable();
     create.inherits_format = false;
   }
@@ -50,6 +51,11 @@ Result<CreateOptions> create_options(Client& client, const PutOptions& options) 
   create.same_host_ok = options.same_host_ok;
   create.exclusive = options.no_clobber;
   return create;
+}
+
+// What a local file is called in the file system.
+std::string stored_name(const std::string& local, const LocalFormat& format) {
+  return without_suffix(local, format.compression_of(local));
 }
 
 // One run of put: walks what is named, and hands the files it finds to the pool.
@@ -63,7 +69,7 @@ class Putter {
         create_(std::move(create)),
         tally_(tally),
         is_alone_(is_alone),
-        files_(create_, options.header, options.striping.record_length != 0, options.tree, catch_interrupts(), tally),
+        files_(create_, options.local, options.tree, catch_interrupts(), tally),
         pool_(program, tally.failures()) {}
 
   // A file, a folder or "-".
@@ -100,7 +106,7 @@ class Putter {
   Status put_plain(const std::string& local, const std::string& target, const struct stat& about) {
     PutJob job = PutJob::of(local, target, about);
     if (is_alone_ && operand_.empty()) {
-      tally_.expect(job.bytes);
+      if (options_.local.compression_of(local) == Compression::kNone) tally_.expect(job.bytes);
       return files_.put_one(client_, job);
     }
     if (!files_.fits_batch(job))
@@ -131,12 +137,17 @@ class Putter {
       tally_.failures().add(Error{Code::kIo, fmt::format("cannot list {}: {}", folder.local, error.message()), {}});
     std::sort(entries.begin(), entries.end());
     std::vector<Folder> below;
+    std::map<std::string, std::string> taken;  // local names, by what they are called in the target
     above_.push_back(folder.place);
     for (const auto& entry : entries) {
       PIF_TRY(check_interrupt());
       const std::string local = entry.path().string();
       if (options_.tree.leaves_out(std::filesystem::path(local).lexically_relative(operand_).string())) continue;
-      PIF_TRY(go_on(put_found(local, join_path(folder.target, entry.path().filename().string()), below)));
+      const std::string name = name_in_target(entry);
+      const auto [other, is_free] = taken.emplace(name, local);
+      PIF_TRY(go_on(is_free ? put_found(local, join_path(folder.target, name), below)
+                            : fail(Code::kExists, fmt::format("{} is left out: {} is {} there", local, other->second,
+                                                              join_path(folder.target, name)))));
     }
     const auto made = make_targets(below, is_new);
     if (!made && ends_all(made.error())) return fail(made.error());
@@ -146,6 +157,13 @@ class Putter {
     above_.pop_back();
     if (is_new && (folder.mode & S_IRWXU) != S_IRWXU) closing_.emplace_back(folder.target, folder.mode);
     return {};
+  }
+  // Only what is decompressed has another one.
+  std::string name_in_target(const std::filesystem::directory_entry& entry) const {
+    const std::string name = entry.path().filename().string();
+    std::error_code error;
+    const bool is_stored_link = options_.links == "store" && entry.is_symlink(error);
+    return entry.is_regular_file(error) && !is_stored_link ? stored_name(name, options_.local) : name;
   }
   Status go_on(Status done) {
     if (!done && ends_all(done.error())) return done;
@@ -251,10 +269,12 @@ class Putter {
 };
 
 // Name that a local path gets inside a folder.
-Result<std::string> name_of(const std::string& local) {
+Result<std::string> name_of(const std::string& local, const LocalFormat& format) {
   if (local == "-") return fail(Code::kInvalid, "standard input has no name; say which file it becomes");
   const std::string name = std::filesystem::path(local).lexically_normal().filename().string();
-  if (!name.empty() && name != "." && name != "..") return name;
+  std::error_code none;
+  if (!name.empty() && name != "." && name != "..")
+    return std::filesystem::is_directory(local, none) ? name : stored_name(name, format);
   // "x/" and "/x/.." are named by what they are.
   std::error_code error;
   const auto full = std::filesystem::canonical(local, error);
@@ -262,11 +282,13 @@ Result<std::string> name_of(const std::string& local) {
   return full.filename().string();
 }
 
-Status check_sources(const std::vector<std::string>& sources) {
+Status check_sources(const std::vector<std::string>& sources, const LocalFormat& format) {
   if (sources.empty()) return fail(Code::kInvalid, "put takes local files, then where they go: pif put a.txt /a.txt");
   for (const auto& source : sources) {
     if (source.rfind("pif:", 0) == 0)
       return fail(Code::kInvalid, source + " is in the file system already; pif copy copies such files");
+    if (source == "-" && format.decompress == kByName)
+      return fail(Code::kInvalid, "standard input has no name that says what it is: --decompress=gzip, zstd or xz");
   }
   return {};
 }
@@ -283,7 +305,7 @@ bool means_contents(std::string_view source) {
 Result<std::string> place_of(Client& client, const PutOptions& options, const std::string& source,
                              const std::string& target, bool into) {
   if (!into || means_contents(source)) return target;
-  PIF_TRY_VALUE(const std::string name, name_of(source));
+  PIF_TRY_VALUE(const std::string name, name_of(source, options.local));
   const std::string inside = join_path(target, name);
   std::error_code error;
   const bool may_go_on = options.recursive && options.tree.looks_at_existing() && options.paths.size() == 2 &&
@@ -295,7 +317,7 @@ Result<std::string> place_of(Client& client, const PutOptions& options, const st
 
 Outcome put(const Program& program, const PutOptions& options) {
   std::vector<std::string> sources(options.paths.begin(), options.paths.end() - 1);
-  PIF_TRY(check_sources(sources));
+  PIF_TRY(check_sources(sources, options.local));
   const std::string& last = options.paths.back();
   PIF_TRY_VALUE(const std::string target, parse_path(last));
   PIF_TRY(format_of(options.striping));  // wrong usage before anything is asked
@@ -326,6 +348,37 @@ Outcome put(const Program& program, const PutOptions& options) {
 
 }  // namespace
 
+namespace {
+
+// --csv, --fasta, --fastq, --decompress. `options` outlives the command.
+void add_text_options(CLI::App* command, PutOptions& options) {
+  const auto is = [&options](TextKind kind) {
+    return [&options, kind] {
+      options.local.text = kind;
+      if (kind == TextKind::kCsv) options.local.header = kCsvHeader;
+    };
+  };
+  std::vector<CLI::Option*> kinds = {
+      command->add_flag_callback(
+          "--csv", is(TextKind::kCsv),
+          "CSV (RFC 4180): records end at line breaks outside of quotes; the line of column names is kept aside"),
+      command->add_flag_callback("--fasta", is(TextKind::kFasta), "FASTA: each entry is a record, all its lines"),
+      command->add_flag_callback("--fastq", is(TextKind::kFastq), "FASTQ: each entry is a record, all its lines")};
+  for (CLI::Option* const kind : kinds) {
+    for (const char* const other : {"--header", "--record-length", "--lines", "--delimited"})
+      kind->excludes(command->get_option(other));
+    for (CLI::Option* const other : kinds)
+      if (other != kind) kind->excludes(other);
+  }
+  command
+      ->add_flag("--decompress{auto}", options.local.decompress,
+                 "Store what is in compressed files: by their names, .gz, .zst, .xz, or all as gzip, zstd or xz")
+      ->check(CLI::IsMember({"auto", "gzip", "zstd", "xz"}))
+      ->type_name("gzip|zstd|xz");
+}
+
+}  // namespace
+
 void add_put_command(CLI::App& app, Program& program) {
   auto options = std::make_shared<PutOptions>();
   CLI::App* command =
@@ -338,19 +391,18 @@ void add_put_command(CLI::App& app, Program& program) {
                   "  pif put -r --exclude '*.o' --exclude .git src /  a tree without some of it\n"
                   "  zcat data.gz | pif put - /data                   a stream\n"
                   "  pif put --header pbm image.pbm /image            rows of the bitmap; its header is kept aside\n"
-                  "  pif put --csv table.csv /table                   records of a table, for pif sort --csv");
+                  "  pif put --csv table.csv /table                   records of a table, for pif sort --csv\n"
+                  "  pif put --fastq reads.fastq.gz /reads            entries, decompressed\n"
+                  "  pif put --lines --decompress log.gz /log         lines of what is in it");
   command->add_option("PATH", options->paths, "Local files (- is standard input), then the file or folder they go to")
       ->required()
       ->expected(2, 1 << 20)
       ->type_name("LOCAL... TARGET");
   add_striping_options(command, options->striping, false);
-  command->add_option("--header", options->header, "Keep leading bytes aside, as an attribute: a number, pbm or bed")
+  command
+      ->add_option("--header", options->local.header, "Keep leading bytes aside, as an attribute: a number, pbm or bed")
       ->type_name("N|pbm|bed");
-  auto* const csv = command->add_flag_callback(
-      "--csv", [options] { options->header = kCsvHeader; },
-      "CSV (RFC 4180): records end at line breaks outside of quotes; the line of column names is kept aside");
-  for (const char* const other : {"--header", "--record-length", "--lines", "--delimited"})
-    csv->excludes(command->get_option(other));
+  add_text_options(command, *options);
   command->add_flag("--same-host-ok", options->same_host_ok,
                     "Bevies that have each other's parity may be on one machine, though there are several");
   command->add_flag("-r,--recursive", options->recursive, "Folders with everything in them");

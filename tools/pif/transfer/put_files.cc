@@ -8,7 +8,7 @@
 #include "names/entries.h"
 #include "pif/base/handle.h"
 #include "pif/client/bulk.h"
-#include "transfer/csv.h"
+#include "transfer/codec_pipe.h"
 #include "transfer/transfers.h"
 
 namespace pif::cli {
@@ -37,15 +37,22 @@ PutJob PutJob::of(const std::string& local, const std::string& target, const str
   return job;
 }
 
+Compression LocalFormat::compression_of(const std::string& local) const {
+  const bool by_name = decompress == kByName || (decompress.empty() && text != TextKind::kPlain);
+  return by_name ? compression_of_name(local) : compression_called(decompress);
+}
+
 bool PutFiles::fits_batch(const PutJob& job) const {
-  return job.modified_ns && job.bytes <= kBatch.alone && header_.empty();
+  return job.modified_ns && job.bytes <= kBatch.alone && format_.header.empty() && format_.text == TextKind::kPlain &&
+         format_.compression_of(job.local) == Compression::kNone;
 }
 
 CreateOptions PutFiles::options_for(const PutJob& job) const {
   CreateOptions create = create_;
   create.mode = job.mode;
   create.modified_ns = job.modified_ns;
-  create.is_small = job.modified_ns && job.bytes <= kSmallFileBytes;
+  create.is_small =
+      job.modified_ns && job.bytes <= kSmallFileBytes && format_.compression_of(job.local) == Compression::kNone;
   return create;
 }
 
@@ -76,8 +83,8 @@ Result<std::vector<PutJob>> PutFiles::new_ones(Client& client, const std::vector
 }
 
 Result<Header> PutFiles::take_header(int fd, const PutJob& job, CreateOptions& create) const {
-  PIF_TRY_VALUE(Header header, read_header(fd, header_, job.local));
-  if (header.record_length && !has_record_length_ && create.format.is_fixed()) {
+  PIF_TRY_VALUE(Header header, read_header(fd, format_.header, job.local));
+  if (header.record_length && !format_.has_record_length && create.format.is_fixed()) {
     create.format = Format::fixed(*header.record_length);
     create.inherits_format = false;
   }
@@ -96,18 +103,32 @@ Status PutFiles::store(Client& client, const PutJob& job, int fd) const {
 }
 
 Status PutFiles::store_once(Client& client, const PutJob& job, int fd) const {
+  const Compression compression = format_.compression_of(job.local);
+  if (compression == Compression::kNone) return store_bytes(client, job, fd, [] { return Status(); });
+  PIF_TRY_VALUE(CodecPipe pipe, CodecPipe::decompress(fd, compression, job.local));
+  const Status stored = store_bytes(client, job, pipe.fd(), [&] { return pipe.finish(); });
+  const Status read = pipe.finish();  // why the bytes ended early, and so were no such text
+  return read || stored ? stored : within(job, read.error());
+}
+
+Result<BulkCounts> PutFiles::import(File& file, const PutJob& job, int fd) const {
+  const BulkOptions options = tally_.options(&interrupted_);
+  return format_.text == TextKind::kPlain ? import_stream(file, fd, options)
+                                          : import_entries(file, fd, format_.text, job.local, options);
+}
+
+Status PutFiles::store_bytes(Client& client, const PutJob& job, int fd, const std::function<Status()>& finish) const {
   CreateOptions create = options_for(job);
   Header header;
-  if (!header_.empty()) {
+  if (!format_.header.empty()) {
     PIF_TRY_VALUE(header, take_header(fd, job, create));
   }
   auto file = client.create(job.target, create);
   if (!file) return fail(at(job.target, file.error()));
-  const BulkOptions options = tally_.options(&interrupted_);
-  const auto moved =
-      header_ == kCsvHeader ? import_csv(*file, fd, job.local, options) : import_stream(*file, fd, options);
+  const auto moved = import(*file, job, fd);
   Status done = check_interrupt();
   if (done && !moved) done = fail(moved.error());
+  if (done) done = finish();
   if (done) done = header.check_data(moved->bytes, job.local);
   FileLength file_length;  // asked for before, because a file is closed when it is committed
   if (done) {

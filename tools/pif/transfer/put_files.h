@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include <sys/stat.h>
 
 #include "pif/client/client.h"
+#include "transfer/compression.h"
+#include "transfer/entries_import.h"
 #include "transfer/header.h"
 #include "transfer/tally.h"
 #include "transfer/tree_options.h"
@@ -30,18 +33,24 @@ struct PutJob {
   static PutJob of(const std::string& local, const std::string& target, const struct stat& about);
 };
 
+// What local files are.
+struct LocalFormat {
+  std::string header;  // as `--header` has it
+  bool has_record_length = false;
+  TextKind text = TextKind::kPlain;
+  std::string decompress;  // as `--decompress` has it; empty: texts of a kind, by their names
+
+  // How a local file is compressed that is to be decompressed.
+  Compression compression_of(const std::string& local) const;
+};
+
 // Any thread; each with a Client of its own.
 class PutFiles {
  public:
-  // create: of every file; header: as `--header` has it. All outlive this.
-  PutFiles(const CreateOptions& create, const std::string& header, bool has_record_length, const TreeOptions& tree,
+  // create: of every file. All outlive this.
+  PutFiles(const CreateOptions& create, const LocalFormat& format, const TreeOptions& tree,
            const std::atomic<bool>& interrupted, Tally& tally)
-      : create_(create),
-        header_(header),
-        has_record_length_(has_record_length),
-        tree_(tree),
-        interrupted_(interrupted),
-        tally_(tally) {}
+      : create_(create), format_(format), tree_(tree), interrupted_(interrupted), tally_(tally) {}
 
   // Whether the file may be one of a batch.
   bool fits_batch(const PutJob& job) const;
@@ -55,6 +64,10 @@ class PutFiles {
   [[nodiscard]] Result<std::vector<PutJob>> new_ones(Client& client, const std::vector<PutJob>& jobs) const;
   [[nodiscard]] Status store(Client& client, const PutJob& job, int fd) const;
   [[nodiscard]] Status store_once(Client& client, const PutJob& job, int fd) const;
+  // finish: after the last byte, whether these were all of the file.
+  [[nodiscard]] Status store_bytes(Client& client, const PutJob& job, int fd,
+                                   const std::function<Status()>& finish) const;
+  [[nodiscard]] Result<BulkCounts> import(File& file, const PutJob& job, int fd) const;
   // By itself, after `file` of a batch was begun in a view that is not the newest any more.
   void put_again(Client& client, File& file, const PutJob& job) const;
   [[nodiscard]] Result<Header> take_header(int fd, const PutJob& job, CreateOptions& create) const;
@@ -64,8 +77,7 @@ class PutFiles {
   void count(const File& file, const PutJob& job, const FileLength& file_length, std::uint64_t bytes) const;
 
   const CreateOptions& create_;
-  const std::string& header_;
-  const bool has_record_length_;
+  const LocalFormat& format_;
   const TreeOptions& tree_;
   const std::atomic<bool>& interrupted_;
   Tally& tally_;
