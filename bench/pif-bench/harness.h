@@ -169,6 +169,7 @@ struct Context {
 void bench_transfer(Context& context);            // put, get by descriptor, tcp, CURVE; lines read and counted
 void bench_copy(Context& context);                // pif-copy: same layout, other width, reflink
 void bench_mount(Context& context);               // a mount beside the local file system
+void bench_compress(Context& context);            // compress, decompress beside zstd
 void bench_search(Context& context);              // search, map, summarize beside grep, cut, awk
 void bench_records(Context& context);             // 100-byte records through the C API
 void bench_names(Context& context);               // create, stat, list, delete

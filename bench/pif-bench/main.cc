@@ -45,6 +45,7 @@ const std::map<std::string, void (*)(Context&)> kGroups = {
     {"7-sort/lines", bench_sort_lines},
     {"8-memory", bench_memory},
     {"9-transpose", bench_transpose},
+    {"c-compress", bench_compress},
     {"m-mount", bench_mount},
     {"p-parity", bench_parity},
     {"s-search", bench_search},
@@ -82,10 +83,10 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--names", options.names, "files made per round")->transform(whole_number);
   app.add_option(
       "--only", arguments.only,
-      "transfer, copy, records, names, tools, rights, sort, memory, transpose, mount, parity, search, or (only if "
-      "named) fairness, sort-memory, transpose-memory, galley, or a part of it: galley/messages, /descriptors, "
-      "/shared, "
-      "/overwrites, /far, /list, /rounds; sort/lines and sort-memory/lines are parts, too; may be given again");
+      "transfer, copy, records, names, tools, rights, sort, memory, transpose, mount, parity, search, compress, or "
+      "(only if named) fairness, sort-memory, transpose-memory, galley, or a part of it: galley/messages, "
+      "/descriptors, /shared, /overwrites, /far, /list, /rounds; sort/lines and sort-memory/lines are parts, too; may "
+      "be given again");
   app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")->transform(byte_count);
   app.add_option("--sort-memory", options.sort_memory, "sort-memory: what sorting may take")->transform(byte_count);
   app.add_option("--large-lines", options.large_lines_bytes, "sort-memory/lines: size of the file, for 256 MiB")

@@ -11,7 +11,7 @@ namespace pif::compress {
 namespace {
 
 constexpr std::uint64_t kPlaces = 64;               // of the file that samples are from
-constexpr std::size_t kSampleBytes = 1u << 20;      // of all; training takes time
+constexpr std::size_t kSampleBytes = 512u << 10;    // of all; training takes time
 constexpr std::uint64_t kLongRecord = 8u << 10;     // on the average; such ones do without
 constexpr std::size_t kDictionaryBytesMin = 256;    // by zstd
 constexpr std::uint64_t kLeastBytes = 16u << 10;    // a file of fewer is not worth a dictionary
