@@ -1,4 +1,5 @@
-// gzip by zlib, zstd, and xz by liblzma. Each checks what its format has to check: lengths and sums.
+// gzip by zlib, zstd, and xz by liblzma. Each checks what its format has to check: lengths and sums. (libarchive has
+// filters for all three, but does not look at the sums of gzip.)
 #include <algorithm>
 #include <climits>
 #include <new>
