@@ -25,6 +25,7 @@ class Connection:
 
     def __init__(self, where: str | None, options: dict) -> None:
         self.pid = os.getpid()
+        self.changes = False  # it is for files that are changed
         self.lock = threading.Lock()
         self.owner: int | None = None  # the thread that has the lock
         self.abandoned: collections.deque = collections.deque()  # files that the collector found
@@ -142,9 +143,11 @@ class Pool:
         self._next = 0
 
     @contextlib.contextmanager
-    def use(self):
-        """A connection, for this thread alone until the block ends."""
-        connection = self._free() or self._made() or self._in_turn()
+    def use(self, changes: bool = False):
+        """A connection, for this thread alone until the block ends. What changes committed files has connections of its
+        own: the server takes a file for one that is being changed until the last one that its connection has open is
+        closed."""
+        connection = self._free(changes) or self._made(changes) or self._in_turn()
         try:
             yield connection
         finally:
@@ -153,16 +156,17 @@ class Pool:
     def all(self) -> list[Connection]:
         return list(self._connections)
 
-    def _free(self) -> Connection | None:
+    def _free(self, changes: bool) -> Connection | None:
         for connection in self._connections:
-            if connection.try_enter():
+            if connection.changes == changes and connection.try_enter():
                 return connection
         return None
 
-    def _made(self) -> Connection | None:
+    def _made(self, changes: bool) -> Connection | None:
         if len(self._connections) >= CONNECTIONS_MAX:
             return None
         connection = Connection(self.where, self.options)
+        connection.changes = changes
         connection.__enter__()
         with self._lock:
             if len(self._connections) < CONNECTIONS_MAX:

@@ -69,7 +69,7 @@ class File(io.RawIOBase):
 
     @classmethod
     def opened(cls, pool: Pool, path, writes: bool = False, appends: bool = False) -> "File":
-        with pool.use() as c:
+        with pool.use(changes=writes or appends) as c:
             delimiter = stat(c, path).delimiter if appends else b""
             mode = lib.PIF_WRITE if writes or appends else lib.PIF_READ
             handle = c.opened(lib.pif_open(c.handle, path_of(path), mode))

@@ -159,6 +159,14 @@ def lines_have_numbers():
         check(v[[2, 0]] == [b"x" * 100_000, b"a"] and v[1:2] == [b"bb"], "variable records")
 
 
+def a_reader_is_not_in_the_way_of_a_tool_after_an_append():
+    fs = connect()
+    fs.put_many({"/open": b"b\na\n"}, records="lines")
+    with fs.open_records("/open") as reader:
+        fs.append_lines("/open", ["c"])
+        check(fs.sort("/open", "/sorted")["records"] == 3 and len(reader) == 3, "sort")
+
+
 def many_go_together():
     fs = connect()
     fs.mkdir("/m")
@@ -338,6 +346,7 @@ TESTS = [
     a_file_with_a_failed_write_is_not_committed,
     records_have_numbers,
     lines_have_numbers,
+    a_reader_is_not_in_the_way_of_a_tool_after_an_append,
     many_go_together,
     tools_give_their_reports,
     bad_input_is_told,
