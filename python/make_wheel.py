@@ -124,7 +124,14 @@ def add(wheel, records, name, data, mode):
     records.append(f"{name},{digest(data)},{len(data)}")
 
 
-def write_wheel(folder, path, tag, version):
+def files_of(folder, packages):
+    for package in packages:
+        for where, _, names in sorted(os.walk(os.path.join(folder, package))):
+            yield from (os.path.join(where, name) for name in sorted(names) if not name.endswith(".pyc"))
+
+
+def write_wheel(folder, path, tag, version, packages):
+    """The packages in `folder`, as a wheel that pip installs."""
     info = f"pif_fs-{version}.dist-info"
     with open(os.path.join(stage.HERE, "README.txt"), encoding="utf-8") as file:
         description = file.read()
@@ -135,11 +142,9 @@ def write_wheel(folder, path, tag, version):
     }
     records = []
     with zipfile.ZipFile(path, "w") as wheel:
-        for where, _, names in sorted(os.walk(folder)):
-            for name in sorted(names):
-                full = os.path.join(where, name)
-                with open(full, "rb") as file:
-                    add(wheel, records, os.path.relpath(full, folder), file.read(), os.stat(full).st_mode & 0o777)
+        for full in files_of(folder, packages):
+            with open(full, "rb") as file:
+                add(wheel, records, os.path.relpath(full, folder), file.read(), os.stat(full).st_mode & 0o777)
         for name, text in texts.items():
             add(wheel, records, f"{info}/{name}", text.encode(), 0o644)
         with open(os.path.join(stage.HERE, "../LICENSE"), "rb") as file:
@@ -161,7 +166,7 @@ def main(words):
     with tempfile.TemporaryDirectory(prefix="pif-wheel-") as folder:
         package = stage.stage(build, folder)
         fill_bin(os.path.join(package, "bin"))
-        write_wheel(folder, path + ".part", tag, version)
+        write_wheel(folder, path + ".part", tag, version, ["pif_fs"])
     size = os.path.getsize(path + ".part")
     if size > BYTES_MAX:
         raise SystemExit(f"make_wheel: {size} bytes are more than the {BYTES_MAX} that are allowed")

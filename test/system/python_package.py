@@ -18,7 +18,7 @@ def import_package(folder, bin_folder, modules):
     import stage
 
     stage.stage(os.path.dirname(os.path.abspath(bin_folder)), folder)
-    sys.path[0] = folder
+    sys.path.insert(0, folder)
     import pif_fs
 
     return pif_fs
