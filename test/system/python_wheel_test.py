@@ -1,5 +1,5 @@
-"""What makes the Python wheel: its libraries are found beside its programs, and pip can read it. Few programs are in the
-one that is made here, so that it is made quickly."""
+"""What makes the Python wheel: its libraries are found beside its programs, and pip can read it. Few programs are in
+the one that is made here, so that it is made quickly."""
 
 import base64
 import csv
