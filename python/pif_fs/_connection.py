@@ -26,6 +26,7 @@ class Connection:
     def __init__(self, where: str | None, options: dict) -> None:
         self.pid = os.getpid()
         self.changes = False  # it is for files that are changed
+        self.is_broken = False  # by a bug of the library: it does nothing more
         self.lock = threading.Lock()
         self.owner: int | None = None  # the thread that has the lock
         self.abandoned: collections.deque = collections.deque()  # files that the collector found
@@ -66,7 +67,7 @@ class Connection:
 
     def __del__(self) -> None:
         handle = getattr(self, "handle", None)
-        if handle is not None and self.pid == os.getpid():
+        if handle is not None and not self.is_of_parent():
             lib.pif_disconnect(handle)
 
     def error(self, result: int, what: str = "") -> BaseException:
@@ -75,6 +76,7 @@ class Connection:
         if raised is not None:
             return raised
         text = text_of(lib.pif_error_text(self.handle))
+        self.is_broken = self.is_broken or result == -lib.PIF_E_INTERNAL
         return error_of(code_name(result), what + text if text else what + code_name(result))
 
     def checked(self, result: int) -> int:
@@ -97,9 +99,12 @@ class Connection:
             while True:
                 lib.pif_close(self.abandoned.popleft())
 
+    def is_of_parent(self) -> bool:
+        return self.pid != os.getpid()
+
     def __enter__(self) -> "Connection":
         """This thread has it, once it is free."""
-        if self.pid != os.getpid():
+        if self.is_of_parent():
             raise InvalidError("it was opened before fork(): open it anew in this process", "invalid")
         if self.owner == threading.get_ident():
             raise InvalidError("a signal handler cannot use the file whose call it interrupts", "invalid")
@@ -157,6 +162,8 @@ class Pool:
         return list(self._connections)
 
     def _free(self, changes: bool) -> Connection | None:
+        if any(connection.is_broken for connection in self._connections):
+            self._connections = [connection for connection in self._connections if not connection.is_broken]
         for connection in self._connections:
             if connection.changes == changes and connection.try_enter():
                 return connection
@@ -177,7 +184,8 @@ class Pool:
 
     def _in_turn(self) -> Connection:
         self._next += 1
-        return self._connections[self._next % CONNECTIONS_MAX].__enter__()
+        connections = self.all()
+        return connections[self._next % len(connections)].__enter__()
 
 
 def _forget_all() -> None:

@@ -276,7 +276,7 @@ class File(io.RawIOBase):
     def _finish(self) -> None:
         """Closes the library's file, and with it aborts one that is not committed."""
         handle, self._handle = self._handle, None
-        if handle is not None:
+        if handle is not None and not self._connection.is_of_parent():
             with self._connection:
                 lib.pif_close(handle)
 

@@ -106,7 +106,7 @@ class PifFileSystem(AbstractFileSystem):
 
     def rm(self, path, recursive=False, maxdepth=None):
         """Files in batches; folders, if recursive, each with all that is in it."""
-        paths = path if isinstance(path, list) else [path]
+        paths = [stringify_path(one) for one in (path if isinstance(path, list) else [path])]
         if maxdepth is not None or any("*" in one or "?" in one or "[" in one for one in paths):
             paths = list(reversed(self.expand_path(path, recursive=recursive, maxdepth=maxdepth)))
         paths = [self._strip_protocol(one) for one in paths]
@@ -128,6 +128,7 @@ class PifFileSystem(AbstractFileSystem):
 
     def mv(self, path1, path2, recursive=False, maxdepth=None, **options):
         """In one step, wherever there is one name and no pattern."""
+        path1, path2 = stringify_path(path1), stringify_path(path2)
         is_one = isinstance(path1, str) and isinstance(path2, str) and not any(c in path1 for c in "*?[")
         if not is_one or maxdepth is not None:
             return super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **options)
