@@ -169,7 +169,8 @@ TEST_CASE("settings make the format 4, each of them, and it is the old one again
     REQUIRE(read);
     for (const Setting& other : kSettings) CHECK((*read).*other.is_normal == (other.key != setting.key));
     CHECK_THAT(folder.refusal(replaced(text, "format = 4", "format = 2")), Catch::Contains("not a key"));
-    CHECK_THAT(folder.refusal(replaced(text, fmt::format("\"{}\"", setting.other), "\"x\"")),
+    CHECK_THAT(folder.refusal(replaced(text, fmt::format("{} = \"{}\"", setting.key, setting.other),
+                                       fmt::format("{} = \"x\"", setting.key))),
                Catch::Contains(fmt::format("{} must be \"{}\" or", setting.key, setting.normal)));
     (*made).*setting.is_normal = true;
     REQUIRE(save_cluster(*made));

@@ -225,19 +225,45 @@ def archives_of_another_backup():
     FS.fails(3, "lfs0.tar.zst", "restore", "--verify", where)
 
 
+def repacked(name, change):
+    """A copy of the backup, of which the tar in one archive is changed: zstd finds nothing wrong."""
+
+    def repack(path):
+        plain = bytearray(subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout)
+        change(plain)
+        with open(path, "wb") as file:
+            file.write(subprocess.run(["zstd", "-c"], input=plain, capture_output=True, check=True).stdout)
+
+    return spoiled(name, repack)
+
+
+def bytes_that_were_changed_with_care():
+    if shutil.which("zstd") is None:
+        return
+    nodes = NAMES["/large"]["nodes"]
+    record = FS.content("/large")[:1000]
+
+    def in_records(plain):
+        plain[plain.index(record) + 500] ^= 1
+
+    def of_another_row(plain):  # the first two rows change places
+        at = plain.index(record)
+        plain[at : at + 2000] = plain[at + 1000 : at + 2000] + plain[at : at + 1000]
+
+    for change in (in_records, of_another_row):
+        where = repacked(f"lfs{nodes[0] - 1}.tar.zst", change)
+        FS.fails(3, "has wrong bytes in large/records-0", "restore", "--verify", where)
+
+
 def archives_of_a_newer_program():
     if shutil.which("zstd") is None:
         return
 
-    def newer(path):
-        plain = bytearray(subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout)
-        at = plain.index(b"\x08\x01\x12\x10")  # version 1, and then the file system's id
-        plain[at + 1] = 9
-        with open(path, "wb") as file:
-            file.write(subprocess.run(["zstd", "-c"], input=plain, capture_output=True, check=True).stdout)
+    def newer(plain):
+        plain[plain.index(b"\x08\x01\x12\x10") + 1] = 9  # version 1, and then the file system's id
 
     for name in ("lfs0.tar.zst", "names.tar.zst"):
-        FS.fails(3, f"{name} has format 9.*use a newer", "restore", "--verify", spoiled(name, newer))
+        FS.fails(3, f"{name} has format 9.*use a newer", "restore", "--verify", repacked(name, newer))
 
 
 def folders_that_cannot_be():
@@ -305,6 +331,7 @@ TESTS = [
     archives_that_were_cut,
     archives_that_are_damaged,
     archives_of_another_backup,
+    bytes_that_were_changed_with_care,
     archives_of_a_newer_program,
     folders_that_cannot_be,
     a_disk_that_is_full,

@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 
+#include "../pif/names/entries.h"
+#include "../pif/text/text.h"
 #include "names.h"
-#include "names/entries.h"
 #include "pif/client/session.h"
 #include "pif/tool/message.h"
-#include "text/text.h"
 
 namespace pif::backup {
 namespace {

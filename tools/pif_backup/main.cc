@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 
 #include "backup.h"
-#include "pif/base/decimal.h"
 #include "backup_archive.h"
+#include "pif/base/decimal.h"
 
 int main(int argc, char** argv) {
   pif::backup::speak_utf8();

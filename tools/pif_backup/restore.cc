@@ -8,12 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "../pif/text/text.h"
 #include "names.h"
 #include "pif/base/inheriting.h"
 #include "pif/cluster/cluster.h"
 #include "pif/tool/message.h"
 #include "restore_layout.h"
-#include "text/text.h"
 
 namespace pif::backup {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "backup_archive.h"
-#include "restore.h"
+#include "../pif_backup/backup_archive.h"
+#include "../pif_backup/restore.h"
 
 namespace {
 
