@@ -268,13 +268,13 @@ def archives_of_a_newer_program():
 
 def folders_that_cannot_be():
     FS.fails(3, "name another folder", "backup", "/large", os.path.join(FS.folder, "lfs0", "b"))
-    os.rmdir(os.path.join(FS.folder, "lfs0", "b"))
     FS.fails(3, "it has in it", "backup", "/large", "/")
     FS.fails(3, "cannot make the folder", "backup", "/large", local("no/such"))
     FS.fails(2, "name what is to be backed up", "backup", local("one"))
     FS.fails(2, "all that is named", "backup", "--all", "/large", local("one"))
     FS.fails(3, "/no-such", "backup", "/no-such", local("one"))
     check(not os.path.exists(local("one")), "nothing was made")
+    check(not os.path.exists(os.path.join(FS.folder, "lfs0", "b")), "what was made goes again")
 
 
 def a_disk_that_is_full():
@@ -316,8 +316,26 @@ def a_lost_disk_is_filled_again():
 def another_file_system_gets_all():
     with FileSystem(2) as other:
         other.fails(2, "is a backup of file system .*--foreign", "restore", local("all"))
-        other.ok("restore", "--foreign", local("all"))
+        said = other.ok("restore", "--foreign", local("all")).decode()
         check_same(other, keep_layout=False)
+        had = sum(bool(entry.get("bevies")) for entry in NAMES.values())
+        check(f"{had} files had parity and have none now" in said, f"{said}")
+
+
+def while_a_disk_is_lost():
+    FS.ok("put", "-q", "--lines", "--width", "4", "--bevy", "2", "-", "/p", data=lines(random.Random(5), 5000))
+    digest, nodes = digests(FS, ["/p"])["/p"], FS.json("stat", "/p")["nodes"]
+    lost = f"lfs{nodes[1] - 1}"
+    FS.kill(lost)
+    FS.declare_lost(lost)
+    FS.ok("backup", "/p", local("exposed"))
+    check(f"{lost}.tar.zst" in archives(local("exposed")), "another LFS wrote what it would have")
+    FS.ok("restore", "--into", "/again", local("exposed"))
+    again = FS.json("stat", "/again/p")
+    check(digests(FS, ["/again/p"])["/again/p"] == digest, "the same records")
+    check(again["nodes"] == nodes and again["protected"], f"with parity, on the same LFSs: {again}")
+    FS.bring_back(lost)
+    FS.ok("rm", "-r", "/again", "/p")
 
 
 TESTS = [
@@ -337,6 +355,7 @@ TESTS = [
     a_disk_that_is_full,
     where_grants_are_forbidden,
     another_file_system_gets_all,
+    while_a_disk_is_lost,
     a_lost_disk_is_filled_again,
 ]
 

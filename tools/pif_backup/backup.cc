@@ -86,11 +86,12 @@ Status name_archives(Client& client, Plan& plan) {
   return {};
 }
 
-// On this host. On the others it must be there.
-Status make_folder(const std::string& folder) {
+// On this host; whether it was not there. On the others it must be.
+Result<bool> make_folder(const std::string& folder) {
+  const bool is_new = ::access(folder.c_str(), F_OK) != 0;
   if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
     return fail_errno(errno, "cannot make the folder " + folder);
-  if (::access(archive_path(folder, kNamesArchive).c_str(), F_OK) != 0) return {};
+  if (::access(archive_path(folder, kNamesArchive).c_str(), F_OK) != 0) return is_new;
   return fail(Code::kExists, folder + " has a backup already: back up into another folder");
 }
 
@@ -207,10 +208,11 @@ Result<tool::ExitCode> back_up(tool::Controller& controller, const BackupOptions
   PIF_TRY_VALUE(Plan plan, plan_of(options));
   PIF_TRY(find_entries(controller.client(), plan));
   PIF_TRY(name_archives(controller.client(), plan));
-  PIF_TRY(make_folder(plan.folder));
+  PIF_TRY_VALUE(const bool is_new, make_folder(plan.folder));
   const std::uint64_t names = plan.entries.size();
   if (Status done = back_up(controller, plan, options.level); !done) {
     remove_parts(plan);
+    if (is_new) ::rmdir(plan.folder.c_str());
     return fail(std::move(done.error()));
   }
   std::uint64_t archived = 0;

@@ -163,6 +163,8 @@ class Restorer {
     return {};
   }
 
+  std::uint64_t without_parity() const { return without_parity_; }  // files that had it
+
  private:
   Result<CreateOptions> options_for(const message::NamedEntry& file) {
     CreateOptions create;
@@ -176,7 +178,7 @@ class Restorer {
       create.owner = file.owner();
       create.group = file.group();
     }
-    layouts_.choose(file, create);
+    if (!layouts_.choose(file, create)) ++without_parity_;
     return create;
   }
 
@@ -251,6 +253,7 @@ class Restorer {
   LayoutChoice layouts_;
   ArchiveReaders readers_;
   std::vector<std::uint32_t> nodes_;  // of the next job's workers
+  std::uint64_t without_parity_ = 0;
 };
 
 // ---- reading all --------------------------------------------------------------------------------------------------
@@ -306,6 +309,20 @@ Result<Chosen> choose(Client& client, const Names& names, const RestoreOptions& 
   return lacking(client, names, options, chosen);
 }
 
+Result<tool::ExitCode> tell(Controller& controller, const Chosen& chosen, const Names& names,
+                            std::uint64_t without_parity) {
+  tool::Report& report = controller.report();
+  report.add_result("names", std::uint64_t{chosen.size()});
+  report.add_result("without_parity", without_parity);
+  if (report.is_json || report.is_quiet) return tool::ExitCode::kDone;
+  std::string text =
+      fmt::format("{} of {} names restored, {} bytes\n", chosen.size(), names.entries.size(), report.bytes);
+  if (without_parity > 0)
+    text += fmt::format("{} files had parity and have none now: there are too few LFSs\n", without_parity);
+  PIF_TRY(tool::print(text));
+  return tool::ExitCode::kDone;
+}
+
 }  // namespace
 
 Result<tool::ExitCode> restore(Controller& controller, const RestoreOptions& given) {
@@ -321,11 +338,7 @@ Result<tool::ExitCode> restore(Controller& controller, const RestoreOptions& giv
   Restorer restorer(controller, options, names, std::move(layouts), std::move(readers));
   PIF_TRY(restorer.restore(chosen));
   PIF_TRY(finish_folders(client, options, chosen));
-  controller.report().add_result("names", std::uint64_t{chosen.size()});
-  if (!controller.report().is_json && !controller.report().is_quiet)
-    PIF_TRY(tool::print(fmt::format("{} of {} names restored, {} bytes\n", chosen.size(), names.entries.size(),
-                                    controller.report().bytes)));
-  return tool::ExitCode::kDone;
+  return tell(controller, chosen, names, restorer.without_parity());
 }
 
 Result<tool::Plan> explain_restore(Controller& controller, const RestoreOptions& given) {

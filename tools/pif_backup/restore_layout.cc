@@ -21,6 +21,9 @@ bool is_here(const cluster::Cluster& cluster, const Node& node) {
                      [&](const auto& lfs) { return lfs.id == node.id && cluster.is_here(lfs); });
 }
 
+// LFSs in a pair of its bevies.
+std::uint32_t pair_of(const message::NamedEntry& file) { return std::max(2 * file.bevies(0), 2u); }
+
 }  // namespace
 
 Result<ArchiveReaders> ArchiveReaders::find(tool::Controller& controller, std::string folder) {
@@ -55,12 +58,14 @@ Result<LayoutChoice> LayoutChoice::find(tool::Controller& controller, const mess
   choice.says_parity_ = options.bevy.has_value();
   PIF_TRY_VALUE(const SystemStatus status, controller.client().status());
   choice.same_system_ = status.cluster == head.cluster();
-  for (const Node& node : status.nodes)
+  for (const Node& node : status.nodes) {
+    choice.known_.push_back(node.id);
     if (is_up(node)) choice.up_.push_back(node.id);
+  }
   return choice;
 }
 
-void LayoutChoice::choose(const message::NamedEntry& file, CreateOptions& create) const {
+bool LayoutChoice::choose(const message::NamedEntry& file, CreateOptions& create) const {
   create.same_host_ok = wanted_.same_host_ok || !says_parity_;  // as it was
   if (says_where_) {
     create.nodes = wanted_.nodes;
@@ -68,26 +73,36 @@ void LayoutChoice::choose(const message::NamedEntry& file, CreateOptions& create
   } else {
     keep(file, create);
   }
-  const auto width = static_cast<int>(create.nodes.empty() ? create.width : create.nodes.size());
-  if (says_parity_)
+  const auto width = create.nodes.empty() ? create.width : static_cast<std::uint32_t>(create.nodes.size());
+  if (says_parity_) {
     create.bevy = wanted_.bevy;
-  else if (file.bevies().empty())
-    create.bevy = kNoBevies;
-  else if (width == file.nodes_size())
+    return true;
+  }
+  create.bevy = kNoBevies;
+  if (file.bevies().empty()) return true;
+  if (width == static_cast<std::uint32_t>(file.nodes_size())) {
     create.bevies.assign(file.bevies().begin(), file.bevies().end());
-  else
-    create.bevy = width % static_cast<int>(2 * file.bevies(0)) == 0 ? file.bevies(0) : kNoBevies;
+    create.bevy = 0;
+  } else if (width % pair_of(file) == 0) {
+    create.bevy = file.bevies(0);
+  }
+  return create.bevy != kNoBevies;
 }
 
+// Of a file with parity one of each pair of bevies may be away.
 void LayoutChoice::keep(const message::NamedEntry& file, CreateOptions& create) const {
-  const bool all_are_up =
-      same_system_ && std::all_of(file.nodes().begin(), file.nodes().end(), [&](std::uint32_t node) {
-        return std::find(up_.begin(), up_.end(), node) != up_.end();
-      });
-  if (all_are_up)
+  const auto are_all_in = [&](const std::vector<std::uint32_t>& nodes) {
+    return std::all_of(file.nodes().begin(), file.nodes().end(),
+                       [&](std::uint32_t node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); });
+  };
+  if (same_system_ && are_all_in(file.bevies().empty() ? up_ : known_)) {
     create.nodes.assign(file.nodes().begin(), file.nodes().end());
-  else
-    create.width = std::min(static_cast<std::uint32_t>(file.nodes_size()), static_cast<std::uint32_t>(up_.size()));
+    return;
+  }
+  create.width = std::min(static_cast<std::uint32_t>(file.nodes_size()), static_cast<std::uint32_t>(up_.size()));
+  if (file.bevies().empty()) return;
+  const std::uint32_t whole_pairs = create.width / pair_of(file) * pair_of(file);
+  if (whole_pairs > 0) create.width = whole_pairs;
 }
 
 }  // namespace pif::backup

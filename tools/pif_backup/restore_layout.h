@@ -29,13 +29,14 @@ class ArchiveReaders {
   std::vector<Reader> up_;
 };
 
-// How restored files are laid out: as the user says, else as they were where all their LFSs are up, else over as many
-// as there are.
+// How restored files are laid out: as the user says, else as they were. Where LFSs are gone, or, for files without
+// parity, not up, they lie over as many as there are.
 class LayoutChoice {
  public:
   [[nodiscard]] static Result<LayoutChoice> find(tool::Controller& controller, const message::ArchiveHead& head,
                                                  const RestoreOptions& options);
-  void choose(const message::NamedEntry& file, CreateOptions& create) const;
+  // Whether a file that had parity keeps it: not if there are too few LFSs, unless the user said so.
+  bool choose(const message::NamedEntry& file, CreateOptions& create) const;
 
  private:
   void keep(const message::NamedEntry& file, CreateOptions& create) const;
@@ -44,7 +45,7 @@ class LayoutChoice {
   bool says_where_ = false;   // the user gives --width or --nodes,
   bool says_parity_ = false;  // or --bevy
   bool same_system_ = false;  // NodeIds mean what they meant
-  std::vector<std::uint32_t> up_;
+  std::vector<std::uint32_t> known_, up_;
 };
 
 }  // namespace pif::backup
