@@ -29,22 +29,30 @@ def lines(rnd, count):
     return b"".join(b"%d %s\n" % (i, b"x" * rnd.randrange(60)) for i in range(count))
 
 
+def put_folder(number, kind, layout, rnd):
+    """Ten files in two folders."""
+    for i in range(10):
+        count = (0, 1, 7, 300, 2000)[rnd.randrange(5)]
+        data = rnd.randbytes(rnd.randrange(40_000)) if not kind else rnd.randbytes(100 * count)
+        if kind in (["--lines"], ["--delimited", ";"]):
+            data = lines(rnd, count) if kind == ["--lines"] else b"ab;;c;" * count
+        if i % 3 == 0 and kind == ["--lines"]:
+            data += b"without an end"
+        path = local(f"put/d{number}/e{i % 2}/f{i}")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+    FS.ok("put", "-q", "-r", *kind, *layout, local(f"put/d{number}"), f"/d{number}")
+
+
 def put_files():
     """Some hundred: of records, lines, bytes; empty and with one record; wide and narrow; with parity."""
     rnd = random.Random(7)
     kinds = (["--record-length", "100"], ["--lines"], ["--delimited", ";"], [])
     layouts = (["--width", "1"], ["--width", "2"], ["--width", "3"], [], ["--width", "4", "--bevy", "2"])
     FS.ok("mkdir", "--width", "2", "--lines", "/striped")
-    for i in range(14):
-        FS.ok("mkdir", "-p", f"/d{i % 7}/e{i % 2}")
-    for i in range(130):
-        kind, layout = kinds[i % 4], layouts[i % 5]
-        count = (0, 1, 7, 300, 2000)[rnd.randrange(5)]
-        data = {0: rnd.randbytes(100 * count), 1: lines(rnd, count), 2: b"ab;;c;" * count}.get(i % 4)
-        data = rnd.randbytes(rnd.randrange(40_000)) if data is None else data
-        if i % 3 == 0 and kind == ["--lines"]:
-            data += b"without an end"
-        FS.ok("put", "-q", *kind, *layout, "-", f"/d{i % 7}/e{i % 2}/f{i}", data=data)
+    for i, (kind, layout) in enumerate((kind, layout) for kind in kinds for layout in layouts):
+        put_folder(i, kind, layout, rnd)
     FS.ok("put", "-q", "--lines", "-", "/striped/ä b", data=lines(rnd, 50))
     FS.ok("put", "-q", "--record-length", "1000", "-", "/large", data=rnd.randbytes(12_000_000))
     FS.ok("put", "-q", "--lines", "--bevy", "2", "--width", "4", "-", "/many lines", data=lines(rnd, 60_000))
@@ -142,9 +150,11 @@ def one_file_and_one_folder():
 
 
 def onto_other_widths():
+    folders = ["/d1", "/d4", "/d8", "/d15", "/d19"]  # of all kinds, wide and narrow, with parity and without
+    wanted = {path for path in NAMES if path.startswith(tuple(folder + "/" for folder in folders)) or path == "/large"}
     for options in (["--width", "1"], ["--width", "3"], ["--width", "4", "--bevy", "2"], ["--nodes", "lfs4,lfs0"]):
-        FS.ok("restore", "--into", "/w", *options, local("all"))
-        check_same(FS, "/w", keep_layout=False)
+        FS.ok("restore", "--into", "/w", *options, local("all"), "/large", *folders)
+        check_same(FS, "/w", keep_layout=False, paths=wanted)
         widths = {entry["width"] for path, entry in entries(FS, "/w").items() if entry.get("records")}
         expected = int(options[1]) if options[0] == "--width" else 2
         check(widths == {expected}, f"{options}: {widths}")
