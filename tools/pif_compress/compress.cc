@@ -129,8 +129,9 @@ Status encode(const tool::Input& input, Encoder& encoder, bool has_chains, tool:
   Status done = encoding.run(has_chains);
   if (done) return done;
   Error error = done.error();
-  error.text = fmt::format("record {} of {} {}", input.layout().record_at({input.index(), encoding.failed_row()}),
-                           input.file().path, error.text);
+  error.text =
+      fmt::format("record {} (from 0) of {} {}", input.layout().record_at({input.index(), encoding.failed_row()}),
+                  input.file().path, error.text);
   return fail(std::move(error));
 }
 

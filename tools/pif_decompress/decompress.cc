@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "../pif_compress/stored.h"
 #include "pif/tool/head.h"
-#include "stored.h"
 
 namespace pif::decompress {
 namespace {

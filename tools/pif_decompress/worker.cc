@@ -6,14 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "codec.h"
+#include "../pif_compress/codec.h"
+#include "../pif_compress/stored.h"
 #include "decompress.h"
 #include "pif/tool/copy_class.h"
 #include "pif/tool/head.h"
 #include "pif/tool/ordered_output.h"
 #include "pif/tool/partition.h"
 #include "pif/tool/team.h"
-#include "stored.h"
 
 namespace pif::decompress {
 namespace {
@@ -38,7 +38,8 @@ class Decompression {
         format_(format),
         dictionary_(dictionary),
         input_(input),
-        output_(output) {}
+        output_(output),
+        made_(worker.threads()) {}
 
   Status run_here();
   Status run_moving(const parity::Layout& original);
@@ -47,14 +48,13 @@ class Decompression {
   // Of a batch, as many as are decompressed at once.
   struct Piece {
     std::size_t begin = 0, end = 0;
-    tool::RowBatch rows;  // that became of it
   };
 
   struct Chains;
 
   Decoder& decoder(std::size_t i);
   std::vector<Piece> cut(const std::vector<std::span<const std::byte>>& stored) const;
-  Status decode(const std::vector<std::span<const std::byte>>& stored, Row first, Decoder& decoder, Piece& piece) const;
+  Status decode(const std::vector<std::span<const std::byte>>& stored, Row first, Piece& piece, std::size_t thread);
   Status check(RecordNumber number, std::size_t bytes, const Status& decoded) const;
   Status write(tool::RowBatch& stored);
   Result<bool> put_some(Chains& chains, tool::OrderedOutput& out);
@@ -66,6 +66,7 @@ class Decompression {
   tool::Input& input_;
   tool::Output& output_;
   std::map<std::size_t, Decoder> decoders_;  // by thread, or by component of the original
+  std::vector<tool::RowBatch> made_;         // by thread
 };
 
 Decoder& Decompression::decoder(std::size_t i) { return decoders_.try_emplace(i, dictionary_).first->second; }
@@ -89,7 +90,7 @@ std::vector<Decompression::Piece> Decompression::cut(const std::vector<std::span
   std::uint64_t bytes = tool::kBatchBytes;
   for (std::size_t i = 0; i < stored.size(); ++i) {
     if (bytes >= tool::kBatchBytes) {
-      pieces.push_back({i, i, {}});
+      pieces.push_back({i, i});
       bytes = 0;
     }
     ++pieces.back().end;
@@ -98,12 +99,16 @@ std::vector<Decompression::Piece> Decompression::cut(const std::vector<std::span
   return pieces;
 }
 
-Status Decompression::decode(const std::vector<std::span<const std::byte>>& stored, Row first, Decoder& decoder,
-                             Piece& piece) const {
-  tool::RowBatch& rows = piece.rows;
+// As far as a batch of rows; the piece then begins where it goes on.
+Status Decompression::decode(const std::vector<std::span<const std::byte>>& stored, Row first, Piece& piece,
+                             std::size_t thread) {
+  Decoder& decoder = decoders_.at(thread);
+  tool::RowBatch& rows = made_[thread];
   rows.first = first + piece.begin;
-  for (; piece.begin < piece.end; ++piece.begin) {
-    if (rows.data.size() >= tool::kBatchBytes) break;
+  rows.count = 0;
+  rows.lengths.clear();
+  rows.data.clear();
+  for (; piece.begin < piece.end && rows.data.size() < tool::kBatchBytes; ++piece.begin) {
     const Row row = first + piece.begin;
     const std::size_t before = rows.data.size();
     const Status decoded = description_.has_chains ? decoder.add_of_chain(stored[piece.begin], row, rows.data)
@@ -116,27 +121,27 @@ Status Decompression::decode(const std::vector<std::span<const std::byte>>& stor
   return {};
 }
 
+// A chain is decompressed by one thread, since each record needs the one before.
 Status Decompression::write(tool::RowBatch& batch) {
   const auto stored = records_of(batch);
-  if (description_.has_chains) {  // one after another
-    for (Piece piece{0, stored.size(), {}}; piece.begin < piece.end; piece.rows = {}) {
-      PIF_TRY(decode(stored, batch.first, decoder(0), piece));
-      PIF_TRY(output_.write(piece.rows));
+  if (description_.has_chains) {
+    for (Piece piece{0, stored.size()}; piece.begin < piece.end;) {
+      PIF_TRY(decode(stored, batch.first, piece, 0));
+      PIF_TRY(output_.write(made_[0]));
     }
     return {};
   }
   auto pieces = cut(stored);
-  for (unsigned i = 0; i < worker_.threads(); ++i) (void)decoder(i);
-  for (std::size_t done = 0; done < pieces.size(); done += worker_.threads()) {
-    const std::size_t now = std::min<std::size_t>(worker_.threads(), pieces.size() - done);
-    PIF_TRY(worker_.run_tasks(
-        now, [&](std::size_t i) { return decode(stored, batch.first, decoders_.at(i), pieces[done + i]); }));
-    for (std::size_t i = 0; i < now; ++i) PIF_TRY(output_.write(std::exchange(pieces[done + i].rows, {})));
+  for (std::size_t done = 0; done < pieces.size(); done += made_.size()) {
+    const std::size_t now = std::min(made_.size(), pieces.size() - done);
+    PIF_TRY(worker_.run_tasks(now, [&](std::size_t i) { return decode(stored, batch.first, pieces[done + i], i); }));
+    for (std::size_t i = 0; i < now; ++i) PIF_TRY(output_.write(made_[i]));
   }
   return {};
 }
 
 Status Decompression::run_here() {
+  for (std::size_t thread = 0; thread < made_.size(); ++thread) (void)decoder(thread);
   tool::RowBatch batch;
   while (true) {
     PIF_TRY_VALUE(const bool more, input_.next(batch));
