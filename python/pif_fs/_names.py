@@ -81,8 +81,9 @@ class CreateOptions:
         mode: int = 0o644,
         attributes=None,
         exclusive: bool = False,
-        delimiter: bytes = b"\n",
+        delimiter: bytes | str = b"\n",
     ) -> None:
+        delimiter = delimiter.encode() if isinstance(delimiter, str) else delimiter
         self.delimiter = delimiter if records == "lines" else b""
         try:
             self.raw = ffi.new("pif_create_options *", {"width": width, "mode": mode, "exclusive": exclusive})

@@ -153,6 +153,10 @@ def lines_have_numbers():
         file.write(b"in\nparts")
         file.write(b"!\n")
     check(fs.open_records("/l")[-2:] == [b"in\n", b"parts!\n"], "ab")
+    with fs.create("/semicolons", "lines", delimiter=";") as out:
+        out.write("a;b;c")
+    check(fs.open_records("/semicolons")[:] == [b"a;", b"b;", b"c"], "a delimiter of one's own")
+    fails(ValueError, "a long delimiter", lambda: fs.create("/x", "lines", delimiter="ab"))
     with fs.create("/v", "variable") as out:
         out.write([b"a", b"bb", b"x" * 100_000])
     with fs.open_records("/v") as v:
