@@ -90,6 +90,23 @@ TEST_CASE("a description of format 3 is read, and every host's roots are in that
   CHECK(cluster->lfss[1].port == 7401);
 }
 
+TEST_CASE("with settings a description of several hosts has format 4, and reads back the same") {
+  const HostFolder folder;
+  const std::string before = folder.description();
+  auto cluster = folder.load(before);
+  REQUIRE(cluster);
+  cluster->grants = false;
+  REQUIRE(save_cluster(*cluster));
+  const std::string text = contents(folder / "pif.toml");
+  CHECK_THAT(text, Catch::Contains("format = 4\n"));
+  const auto read = folder.load(text);
+  REQUIRE(read);
+  CHECK_FALSE(read->grants);
+  CHECK(read->worker_memory_bounded);
+  CHECK(read->edition == cluster->edition);
+  CHECK(read->lfss.size() == cluster->lfss.size());
+}
+
 TEST_CASE("all hosts save the same bytes") {
   const HostFolder folder;
   const HostFolder other;

@@ -30,8 +30,8 @@ def lines(rnd, count):
 
 
 def put_folder(number, kind, layout, rnd):
-    """Ten files in two folders."""
-    for i in range(10):
+    """Seven files in two folders."""
+    for i in range(7):
         count = (0, 1, 7, 300, 2000)[rnd.randrange(5)]
         data = rnd.randbytes(rnd.randrange(40_000)) if not kind else rnd.randbytes(100 * count)
         if kind in (["--lines"], ["--delimited", ";"]):
@@ -53,6 +53,11 @@ def put_files():
     FS.ok("mkdir", "--width", "2", "--lines", "/striped")
     for i, (kind, layout) in enumerate((kind, layout) for kind in kinds for layout in layouts):
         put_folder(i, kind, layout, rnd)
+    os.makedirs(local("put/small"))  # with these there are more than one job backs up
+    for i in range(125):
+        with open(local(f"put/small/{i}"), "w") as file:
+            file.write(f"file {i}\n" * (i % 3))
+    FS.ok("put", "-q", "-r", "--lines", local("put/small"), "/small")
     FS.ok("put", "-q", "--lines", "-", "/striped/ä b", data=lines(rnd, 50))
     FS.ok("put", "-q", "--record-length", "1000", "-", "/large", data=rnd.randbytes(12_000_000))
     FS.ok("put", "-q", "--lines", "--bevy", "2", "--width", "4", "-", "/many lines", data=lines(rnd, 60_000))
@@ -202,13 +207,13 @@ def cut(path):
 def archives_that_were_cut():
     for name, pattern in (("lfs2.tar.zst", "lfs2.tar.zst has .* bytes, and had|cut"), ("names.tar.zst", "names.*cut")):
         where = spoiled(name, cut)
-        FS.fails(3, pattern, "restore", "--into", "/bad", where)
+        FS.fails(3, pattern, "restore", "--into", "/bad", where, "/large")
         FS.fails(3, "cut", "restore", "--verify", where)
         check(files_of(entries(FS)) == files_of(NAMES), "no file was made")
     where = spoiled("lfs2.tar.zst", os.unlink)
-    FS.fails(3, "lfs2.tar.zst", "restore", "--into", "/bad", where)
+    FS.fails(3, "lfs2.tar.zst", "restore", "--into", "/bad", where, "/large")
     where = spoiled("names.tar.zst", os.unlink)
-    FS.fails(3, "names.tar.zst: No such file", "restore", "--into", "/bad", where)
+    FS.fails(3, "names.tar.zst: No such file", "restore", "--into", "/bad", where, "/large")
     FS.fails(3, "names.tar.zst", "restore", local("no-such"))
 
 
@@ -219,7 +224,7 @@ def archives_that_are_damaged():
         FS.fails(3, "changed or cut|wrong bytes|cannot be read|no end|entries", "restore", "--verify", where)
     where = spoiled("lfs0.tar.zst", lambda path: flip(path, os.path.getsize(path) // 2))
     before = files_of(entries(FS))
-    FS.run("restore", "--into", "/bad", where)
+    FS.run("restore", "--into", "/bad", where, "/large")
     for path in set(files_of(entries(FS))) - set(before):
         check(digests(FS, [path])[path] == DIGESTS[path[len("/bad"):]], f"{path} is wrong")
     FS.run("rm", "-r", "/bad")
@@ -227,8 +232,8 @@ def archives_that_are_damaged():
 
 def archives_of_another_backup():
     where = spoiled("lfs0.tar.zst", lambda path: shutil.copy(local("part/lfs0.tar.zst"), path))
-    for words in (["--verify"], ["--into", "/bad"]):
-        FS.fails(3, "lfs0.tar.zst is the archive of lfs0 in another backup", "restore", *words, where)
+    for words in (["--verify", where], ["--into", "/bad", where, "/large"]):
+        FS.fails(3, "lfs0.tar.zst is the archive of lfs0 in another backup", "restore", *words)
     where = spoiled("lfs0.tar.zst", lambda path: shutil.copy(local("all/lfs1.tar.zst"), path))
     FS.fails(3, "is the archive of lfs1", "restore", "--verify", where)
     where = spoiled("lfs0.tar.zst", lambda path: open(path, "w").write("no archive"))

@@ -44,6 +44,36 @@ def lfss_read_each_other_s_rows():
     check(FS.ok(FS.hosts[0], "get", "/with-parity", "-") == DATA, "a file with parity, gathered between hosts")
 
 
+def what_is_backed_up_on_one_host_is_restored_from_another():
+    first, last = FS.hosts[0], FS.hosts[-1]
+    FS.ok(first, "put", "-", "/kept", data=DATA)
+    folder = os.path.join(FS.temp, "backup")
+    FS.ok(first, "backup", "/kept", folder)
+    names = sorted(f"{lfs}.tar.zst" for lfs, _, _ in FS.lfss)
+    check(sorted(os.listdir(folder)) == names + ["names.tar.zst"], "each LFS has written its own")
+    FS.ok(last, "restore", "--verify", folder)
+    FS.ok(last, "restore", "--into", "/back", "--width", "3", folder)
+    check(FS.ok(first, "get", "/back/kept", "-") == DATA, "byte for byte")
+    for host in FS.hosts:
+        inside = os.path.join(FS.folder(host), "keys")
+        check(b"name another folder" in FS.run(first, "backup", "/kept", inside).stderr, f"keys of {host}")
+
+
+def settings_reach_every_host():
+    first, last = FS.hosts[0], FS.hosts[-1]
+
+    def has_format(number):
+        return all(f"format = {number}\n".encode() in FS.bytes_of(host, "pif.toml") for host in FS.hosts)
+
+    check(b"run this command there" in FS.run(last, "config", "set", "grants", "none").stderr, "not here")
+    FS.ok(first, "config", "set", "--rsh", "false", "grants", "none")
+    await_condition(lambda: has_format(4), "all hosts have it", 10)
+    done = FS.run(last, "backup", "/kept", os.path.join(FS.temp, "never"))
+    check(done.returncode == 3 and b'grants = "none"' in done.stderr, f"every LFS heeds it: {done}")
+    FS.ok(first, "config", "set", "--rsh", "false", "grants", "any")
+    await_condition(lambda: has_format(3), "all hosts have it", 10)
+
+
 def a_server_that_starts_again_is_found_by_all():
     first = FS.hosts[0]
     FS.stop(first, "server", signal.SIGKILL)
@@ -187,11 +217,13 @@ def run_all():
         a_file_is_put_and_read_from_every_host,
         components_of_a_removed_file_are_gone_on_all_hosts,
         lfss_read_each_other_s_rows,
+        what_is_backed_up_on_one_host_is_restored_from_another,
         a_server_that_starts_again_is_found_by_all,
         a_stranger_is_refused_and_logged,
         a_host_whose_key_is_removed_is_shut_out,
         who_does_not_answer_is_named_with_its_host,
         a_newer_description_reaches_all_hosts,
+        settings_reach_every_host,
         a_daemon_of_another_host_does_not_start,
         a_port_in_use_is_one_line,
         a_copied_root_on_another_machine_is_refused,

@@ -19,6 +19,14 @@ Status check_head(ArchiveReader& reader, const std::string& folder, std::uint64_
                           archive_path(folder, archive.name()), head.node().empty() ? kNamesArchive : head.node()));
 }
 
+Status check_bytes(const ArchiveReader& reader, const std::string& folder, const message::NodeArchive& archive) {
+  PIF_TRY_VALUE(const std::uint64_t bytes, reader.bytes());
+  if (bytes == archive.bytes()) return {};
+  return fail(Code::kCorrupt, fmt::format("{} has {} bytes, and had {} when it was made: it was cut or exchanged; "
+                                          "restore from another backup",
+                                          archive_path(folder, archive.name()), bytes, archive.bytes()));
+}
+
 Result<ComponentSource> ComponentSource::open(const std::string& folder, std::uint64_t backup,
                                               const message::ArchivePlace& place) {
   const message::NodeArchive& archive = place.archive();
@@ -26,11 +34,7 @@ Result<ComponentSource> ComponentSource::open(const std::string& folder, std::ui
   PIF_TRY(check_head(first, folder, backup, archive));
   const std::uint64_t at = archive.batches().empty() ? 0 : archive.batches(0);
   PIF_TRY_VALUE(ArchiveReader reader, ArchiveReader::open(folder, archive.name(), at));
-  PIF_TRY_VALUE(const std::uint64_t bytes, reader.bytes());
-  if (bytes != archive.bytes())
-    return fail(Code::kCorrupt, fmt::format("{} has {} bytes, and had {} when it was made: it was cut or exchanged; "
-                                            "restore from another backup",
-                                            archive_path(folder, archive.name()), bytes, archive.bytes()));
+  PIF_TRY(check_bytes(reader, folder, archive));
   return ComponentSource(std::move(reader), backup, archive);
 }
 

@@ -14,6 +14,10 @@ namespace pif::backup {
 [[nodiscard]] Status check_head(ArchiveReader& reader, const std::string& folder, std::uint64_t backup,
                                 const message::NodeArchive& archive);
 
+// kCorrupt: it is longer or shorter than it was.
+[[nodiscard]] Status check_bytes(const ArchiveReader& reader, const std::string& folder,
+                                 const message::NodeArchive& archive);
+
 class ComponentSource {
  public:
   // From the batch on where place.archive().batches() begins. kCorrupt: the archive is shorter than it was.

@@ -98,6 +98,7 @@ Status verify_archive(const message::RestoreJob& job, const message::NodeArchive
   if (entries != archive.entries())
     return fail(Code::kCorrupt, fmt::format("{} has {} entries, and had {}", archive_path(job.folder(), archive.name()),
                                             entries, archive.entries()));
+  PIF_TRY(check_bytes(reader, job.folder(), archive));
   part.set_entries(part.entries() + entries);
   return {};
 }
