@@ -13,6 +13,7 @@ namespace pif::backup {
 namespace {
 
 constexpr std::size_t kBytesAtOnce = 1u << 20;                          // put before what is put is sent
+constexpr std::uint64_t kSharedMin = 1u << 20;                          // bytes of a file whose windows are shared
 constexpr std::uint64_t kWindowMin = 64u << 10, kWindowMax = 8u << 20;  // of rows that wait for their place
 
 // Those that this worker reads.
@@ -58,8 +59,10 @@ Status restore_file(tool::Worker& worker, tool::Team& team, tool::Output& output
   for (ComponentSource& source : sources) PIF_TRY(source.begin(file, layout, format.is_fixed()));
   tool::OrderedOutput::Options options;
   options.window_bytes = std::clamp(file.bytes() / output.layout().width(), kWindowMin, kWindowMax);
-  // A last record that is shorter has no place in a window of equal ones.
-  options.share_memory = format.is_fixed() && file.bytes() == file.records() * format.record_length;
+  // A last record that is shorter has no place in a window of equal ones; and for a small file it takes longer to share
+  // memory than to send its records.
+  options.share_memory =
+      file.bytes() >= kSharedMin && format.is_fixed() && file.bytes() == file.records() * format.record_length;
   PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker, team, output, {file.records(), file.bytes()}, options));
   return out.fill([&] { return put_some(sources, out, bytes); });
 }

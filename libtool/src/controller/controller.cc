@@ -463,15 +463,17 @@ Status Controller::Impl::start_seal(Made& made, const FileLength& file_length) {
   return made.seals->step();
 }
 
+// All go on together: LFSs that gather parity for one have that of others to make durable with it.
 Status Controller::Impl::finish_seals() {
-  for (Made& made : outputs) {
-    while (true) {
+  while (true) {
+    bool are_all_done = true;
+    for (Made& made : outputs) {
       PIF_TRY(made.seals->step());
-      if (made.seals->idle()) break;
-      PIF_TRY(pump(session, options));
+      are_all_done = are_all_done && made.seals->idle();
     }
+    if (are_all_done) return {};
+    PIF_TRY(pump(session, options));
   }
-  return {};
 }
 
 Status Controller::Impl::seal(std::vector<FileLength>& file_lengths) {
