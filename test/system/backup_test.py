@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from pif_system import FileSystem, check, flip, main, main_on
+from pif_system import FileSystem, await_condition, check, flip, main_on
 
 FS = None
 COUNT = 5
@@ -305,6 +305,20 @@ def a_disk_that_is_full():
         subprocess.run(["umount", "-l", where], check=True)
 
 
+def files_that_cannot_be_backed_up_are_named():
+    FS.ok("put", "-q", "--lines", "-", "/busy", data=b"a\n")
+    with FS.start("append", "-", "/busy", stdin=subprocess.PIPE) as writer:
+        writer.stdin.write(b"b\n")
+        writer.stdin.flush()
+        await_condition(lambda: FS.content("/busy") == b"a\nb\n", "somebody writes to it")
+        FS.fails(3, "/busy.*(append|writ)", "backup", "/busy", local("never"))
+        writer.stdin.close()
+    FS.ok("put", "-q", "-", "/busy/0/fork", data=b"x")
+    FS.fails(3, "/busy has forks, which are not backed up", "backup", "/busy", local("never"))
+    check(not os.path.exists(local("never")), "what was begun is gone")
+    FS.ok("rm", "/busy")
+
+
 def where_grants_are_forbidden():
     FS.ok("config", "set", "grants", "none")
     FS.fails(3, 'grants = "none"', "backup", "/large", local("never"))
@@ -368,6 +382,7 @@ TESTS = [
     archives_of_a_newer_program,
     folders_that_cannot_be,
     a_disk_that_is_full,
+    files_that_cannot_be_backed_up_are_named,
     where_grants_are_forbidden,
     another_file_system_gets_all,
     while_a_disk_is_lost,
