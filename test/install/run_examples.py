@@ -74,6 +74,10 @@ def sample_takes_every_nth_record():
         check(FS.content("/some").decode() == "".join(LOG[::7]), f"width {width}")
     tool("sample", "--every", "2", "/fixed", "/half")
     check(FS.content("/half") == b"a 5 c 9 ", "records of one length")
+    FS.ok("put", "--record-length", "4", "-", "/short", data=b"a 5 xyz c 9 d")
+    for words in ([], ["--route", "tcp"]):
+        tool("sample", "--every", "3", *words, "/short", "/third")
+        check(FS.content("/third") == b"a 5 d", f"a shorter last record: {words}")
 
 
 def pagerank_ranks_nodes():
@@ -145,7 +149,7 @@ def every_example_was_run():
 
 
 if __name__ == "__main__":
-    with FileSystem(3) as FS:
+    with FileSystem(3, ["--insecure-loopback"]) as FS:
         FS.ok("put", "--lines", "-", "/text", data=b"one\ntwo \xc3\xa4\nthree\n")
         FS.ok("put", "--lines", "-", "/ascii", data=b"one\n")
         FS.ok("put", "--lines", "-", "/log", data="".join(LOG).encode())

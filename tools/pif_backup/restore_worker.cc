@@ -59,10 +59,8 @@ Status restore_file(tool::Worker& worker, tool::Team& team, tool::Output& output
   for (ComponentSource& source : sources) PIF_TRY(source.begin(file, layout, format.is_fixed()));
   tool::OrderedOutput::Options options;
   options.window_bytes = std::clamp(file.bytes() / output.layout().width(), kWindowMin, kWindowMax);
-  // A last record that is shorter has no place in a window of equal ones; and for a small file it takes longer to share
-  // memory than to send its records.
-  options.share_memory =
-      file.bytes() >= kSharedMin && format.is_fixed() && file.bytes() == file.records() * format.record_length;
+  // For a small file it takes longer to share memory than to send its records.
+  options.share_memory = file.bytes() >= kSharedMin && format.is_fixed();
   PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker, team, output, {file.records(), file.bytes()}, options));
   return out.fill([&] { return put_some(sources, out, bytes); });
 }

@@ -13,17 +13,31 @@ constexpr std::uint64_t kQueuedBytesMax = 8u << 20;
 }  // namespace
 
 struct OrderedOutput::Impl {
-  Impl(Team& t, Output& o, std::unique_ptr<RowFlow> f, std::uint64_t piece_rows)
+  Impl(Team& t, Output& o, const FileLength& length, std::unique_ptr<RowFlow> f, std::uint64_t piece_rows)
       : team(t),
         output(o),
+        file_length(length),
         flow(std::move(f)),
         sender(o.layout().width(), o.format().is_fixed(), piece_rows, [&layout = o.layout()](std::uint64_t number) {
           const auto place = layout.locate(number);
           return NumberedPlace{place.lfs, place.row};
         }) {}
 
+  // The file's last record, shorter than others: by message it travels as it is, and in memory it has their room.
+  std::span<const std::byte> last_record(RecordNumber number, std::span<const std::byte> record) {
+    const std::uint32_t bytes = fixed_record_bytes(output.format().record_length, file_length, number);
+    PIF_ASSERT(record.size() >= bytes, record.size(), bytes);
+    record = record.first(bytes);
+    if (flow->memory(output.layout().locate(number).lfs).empty()) return record;
+    last.assign(record.begin(), record.end());
+    last.resize(output.format().record_length);
+    return last;
+  }
+
   Team& team;
   Output& output;
+  FileLength file_length;
+  std::vector<std::byte> last;  // that record
   std::unique_ptr<RowFlow> flow;
   NumberedSender sender;
 };
@@ -39,7 +53,7 @@ Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& ou
   if (options.has_open_end) flow->leave_open();
   flow->populate();
   return OrderedOutput(
-      std::make_unique<Impl>(team, output, std::move(flow), std::max<std::uint64_t>(window.rows / 4, 1)));
+      std::make_unique<Impl>(team, output, file_length, std::move(flow), std::max<std::uint64_t>(window.rows / 4, 1)));
 }
 
 void OrderedOutput::join(Talk& talk) {
@@ -49,7 +63,8 @@ void OrderedOutput::join(Talk& talk) {
 }
 
 void OrderedOutput::put(RecordNumber number, std::span<const std::byte> record) {
-  impl_->sender.put(number, {}, record);
+  const bool is_last = impl_->output.format().is_fixed() && number + 1 == impl_->file_length.records;
+  impl_->sender.put(number, {}, is_last ? impl_->last_record(number, record) : record);
 }
 void OrderedOutput::flush() { impl_->sender.flush(); }
 std::uint64_t OrderedOutput::queued_bytes() const { return impl_->sender.queued_bytes(); }

@@ -44,8 +44,8 @@ class OrderedOutput {
   [[nodiscard]] Status fill(const std::function<Result<bool>()>& put_some);
 
   // number: below the output's records, put by one worker only. Numbers rise between two flushes; the record stays
-  // where it is until the flush. Of fixed records each has the record length, also the last one of a file where it is
-  // shorter: what is beyond the file's end goes nowhere. Neither sends anything: step() and go_on() do.
+  // where it is until the flush. The last one of a file of fixed records may be shorter; what is beyond the file's end
+  // goes nowhere. Neither sends anything: step() and go_on() do.
   void put(RecordNumber number, std::span<const std::byte> record);
   void flush();
   std::uint64_t queued_bytes() const;  // of records that wait for room at their destinations
