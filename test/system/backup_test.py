@@ -316,6 +316,12 @@ def files_that_cannot_be_backed_up_are_named():
     FS.ok("put", "-q", "-", "/busy/0/fork", data=b"x")
     FS.fails(3, "/busy has forks, which are not backed up", "backup", "/busy", local("never"))
     check(not os.path.exists(local("never")), "what was begun is gone")
+    os.mkdir(local("other"))
+    begun = os.path.join(local("other"), "lfs0.tar.zst.part")
+    with open(begun, "w") as file:
+        file.write("another backup's")
+    FS.fails(3, r"lfs0.tar.zst.part is there already", "backup", "/large", local("other"))
+    check(os.path.getsize(begun) > 0, "it is left alone")
     FS.ok("rm", "/busy")
 
 

@@ -41,9 +41,16 @@ Status check_length(int fd, const std::string& path, std::uint64_t bytes) {
                                           path, about.st_size, bytes));
 }
 
+tl::unexpected<Error> is_begun(const std::string& path) {
+  return fail(Code::kExists,
+              path + " is there already: another backup goes there, or was ended; remove it, or take another folder");
+}
+
 Result<UniqueFd> open_part(const std::string& path, std::uint64_t bytes) {
-  const int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (bytes == 0 ? O_CREAT | O_TRUNC : O_APPEND);
-  UniqueFd fd(::open(path.c_str(), flags, 0666));
+  constexpr mode_t kOwnersAlone = 0600;
+  const int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (bytes == 0 ? O_CREAT | O_EXCL : O_APPEND);
+  UniqueFd fd(::open(path.c_str(), flags, kOwnersAlone));
+  if (!fd && errno == EEXIST) return is_begun(path);
   if (!fd) return fail_errno(errno, "cannot make " + path);
   PIF_TRY(check_length(fd.get(), path, bytes));
   return fd;

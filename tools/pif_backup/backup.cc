@@ -95,6 +95,20 @@ Result<bool> make_folder(const std::string& folder) {
   return fail(Code::kExists, folder + " has a backup already: back up into another folder");
 }
 
+// What another backup writes there must not be taken for this one's, and removed when this one fails.
+Status check_unused(const Plan& plan) {
+  std::vector<std::string> names = {kNamesArchive};
+  for (const auto& [id, archive] : plan.archives) names.push_back(archive.name());
+  for (const std::string& name : names) {
+    for (const std::string& path : {archive_path(plan.folder, name), archive_path(plan.folder, name) + ".part"})
+      if (::access(path.c_str(), F_OK) == 0)
+        return fail(Code::kExists, path +
+                                       " is there already: another backup goes there, or was ended; back up into "
+                                       "another folder, or remove what there is");
+  }
+  return {};
+}
+
 // Opened, so that it stays as it is; the entry becomes what the file is now.
 Status hold(tool::Controller& controller, const Plan& plan, message::NamedEntry& named) {
   PIF_TRY_VALUE(const std::size_t input, controller.open(named.path()));
@@ -178,12 +192,12 @@ class Batches {
   std::uint32_t batch_ = 0;
 };
 
-// Of a backup that failed, what lies on this host.
+// Of a backup that failed, what lies on this host. None of it was there before.
 void remove_parts(const Plan& plan) {
   for (const auto& [id, archive] : plan.archives) {
     const std::string path = archive_path(plan.folder, archive.name());
     ::unlink((path + ".part").c_str());
-    if (archive.bytes() > 0) ::unlink(path.c_str());
+    ::unlink(path.c_str());
   }
   ::unlink((archive_path(plan.folder, kNamesArchive) + ".part").c_str());
 }
@@ -209,6 +223,7 @@ Result<tool::ExitCode> back_up(tool::Controller& controller, const BackupOptions
   PIF_TRY(find_entries(controller.client(), plan));
   PIF_TRY(name_archives(controller.client(), plan));
   PIF_TRY_VALUE(const bool is_new, make_folder(plan.folder));
+  if (!is_new) PIF_TRY(check_unused(plan));
   const std::uint64_t names = plan.entries.size();
   if (Status done = back_up(controller, plan, options.level); !done) {
     remove_parts(plan);

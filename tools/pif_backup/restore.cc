@@ -171,7 +171,7 @@ class Restorer {
     PIF_TRY_VALUE(create.format, format_of(file));
     create.mode = file.mode();
     create.modified_ns = file.modified_ns();
-    create.exclusive = !options_.force && options_.lfs.empty();
+    create.exclusive = options_.no_clobber || (!options_.force && options_.lfs.empty());
     create.inherits_layout = false;
     create.attributes = {file.attributes().begin(), file.attributes().end()};
     if (may_give_away()) {
