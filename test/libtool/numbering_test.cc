@@ -193,8 +193,8 @@ TEST_CASE("numbering: ranges of keys give each worker its share, in the order of
     PIF_TRY_VALUE(Team team, Team::join(worker));
     PIF_TRY_VALUE(Input* const input, worker.input(0));
     PIF_TRY_VALUE(const auto ranges, KeyRanges::sample(worker, team, *input, key_of));
-    PIF_TRY_VALUE(auto mine,
-                  Partition::make(worker, team, *input, [&](auto record) { return ranges.owner(key_of(record)); }));
+    const auto owner = [&](auto, auto record) { return ranges.owner(key_of(record)); };
+    PIF_TRY_VALUE(auto mine, Partition::make(worker, team, *input, owner));
     Strings keys;
     for (RowBatch batch;;) {
       PIF_TRY_VALUE(const bool more, mine.next(batch));

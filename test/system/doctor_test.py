@@ -149,8 +149,8 @@ def programs_that_do_not_fit_each_other():
         programs = fs.local("bin")
         os.mkdir(programs)
         names = (
-            "pif pif-server pif-lfs pif-exec pif-backup pif-cmp pif-compress pif-copy pif-count pif-decompress pif-digest "
-            "pif-map pif-restore pif-search pif-sort pif-summarize pif-transpose pif-calibrate"
+            "pif pif-server pif-lfs pif-exec pif-backup pif-cmp pif-compress pif-copy pif-count pif-decompress "
+            "pif-digest pif-map pif-restore pif-search pif-sort pif-summarize pif-transpose pif-calibrate"
         )
         for name in names.split():
             shutil.copy(os.path.join(pif_system.BIN, name), programs)

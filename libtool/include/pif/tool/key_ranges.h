@@ -2,7 +2,8 @@
 // every worker gets the records of one range, so that what all workers make is in the order of keys.
 //
 //   PIF_TRY_VALUE(const auto ranges, KeyRanges::sample(worker, team, *input, key_of));
-//   PIF_TRY_VALUE(auto mine, Partition::make(worker, team, *input, [&](auto r) { return ranges.owner(key_of(r)); }));
+//   const auto owner = [&](auto, auto record) { return ranges.owner(key_of(record)); };
+//   PIF_TRY_VALUE(auto mine, Partition::make(worker, team, *input, owner));
 //
 // Not thread-safe, but for const calls.
 #pragma once

@@ -30,6 +30,7 @@ class Numbering {
   // The three outlive it.
   Numbering(Worker& worker, Team& team, Input& input) : worker_(worker), team_(team), input_(input) {}
 
+  // Whether all records of the input have their numbers.
   bool is_over() const { return begin_ >= input_.file_length().records; }
   // This worker's rows of the next window; empty if it has none there.
   Range rows() const;

@@ -43,10 +43,16 @@ class Records {
   }
   void add(std::string_view record) { add(std::as_bytes(std::span(record))); }
 
+  // All that was added, packed, and how long each is; valid until the next call. The longest one's bytes.
   const std::vector<std::uint32_t>& lengths() const { return lengths_; }
   std::span<const std::byte> data() const { return data_; }
   std::uint64_t longest() const { return longest_; }
-  void clear() { *this = {}; }
+  // Forgets all, and keeps the memory.
+  void clear() {
+    lengths_.clear();
+    data_.clear();
+    longest_ = 0;
+  }
 
  private:
   std::vector<std::uint32_t> lengths_;

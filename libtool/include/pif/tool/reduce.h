@@ -61,6 +61,7 @@ Reduction::Combine combine_numbers(F f) {
   };
 }
 
+// The array's memory; valid as long as that.
 template <PackedNumber T>
 std::string_view bytes_of(std::span<const T> numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()};
