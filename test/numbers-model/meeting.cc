@@ -211,7 +211,8 @@ void Steps::accept(State next, std::size_t lfs, Label label) {
   emit(label, next, wrong);
 }
 
-// What the LFS presents is confirmed, and a new incarnation offered: the index of this transaction.
+// What the LFS presents is confirmed, and a new incarnation offered: the index of this transaction. Who presents the
+// same again is offered the same.
 void Steps::offer(State& s, std::size_t lfs) const {
   LfsMemory& memory = s.memory[lfs];
   memory.noted = 0;
@@ -220,8 +221,10 @@ void Steps::offer(State& s, std::size_t lfs) const {
   memory.note_contents = {};
   transact(s);
   Record& record = s.directory.records[lfs];
-  if (!is(Mutant::kPresentingConfirmsNot)) record.confirmed = s.roots[lfs].age.incarnation;
-  record.offered = s.directory.index;
+  const auto presented = s.roots[lfs].age.incarnation;
+  const bool has_offer = record.confirmed == presented && record.offered > presented;
+  if (!is(Mutant::kPresentingConfirmsNot)) record.confirmed = presented;
+  if (!has_offer) record.offered = s.directory.index;
   record.number = std::max(record.number, s.roots[lfs].age.number);
   record.components = s.roots[lfs].components();
   record.contents = contents(s, lfs);

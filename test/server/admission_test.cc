@@ -82,6 +82,25 @@ TEST_CASE("every transaction raises the index, and every start begins a run") {
   require_sound(one.world);
 }
 
+TEST_CASE("what an LFS said before its end is no harm when it is heard after what the next process says") {
+  OneLfs one;
+  const Lfs ended = one.lfs;
+  Lfs next = one.lfs;
+  const auto offer = next.beat(one.world, kAsks);
+  REQUIRE(offer.verdict() == kAdmitted);
+  next.incarnation = offer.incarnation();
+  ++next.number;
+  Lfs late = ended;
+  const auto again = late.beat(one.world, kAsks);
+  REQUIRE(again.verdict() == kAdmitted);
+  CHECK(again.incarnation() == offer.incarnation());
+  CHECK(next.beat(one.world, kConfirms).verdict() == kGoOn);
+  Lfs restarted = next;
+  restarted.start(one.world);
+  CHECK(restarted.incarnation > next.incarnation);
+  require_sound(one.world);
+}
+
 TEST_CASE("two histories of one directory never give out the same id") {
   OneLfs one;
   const auto old = one.snapshot();

@@ -75,6 +75,7 @@ def to_a_file(fs, rng):
             check(done.returncode == wanted.returncode and done.stdout == b"", f"{search}: {done}")
             check(fs.ok("cat", "/found") == wanted.stdout, f"{search} {words} to a file")
     fs.fails(2, "--to is for records alone", "search", "-c", "fox", "/in", "--to", "/found")
+    fs.fails(2, "/in is the file that is searched", "search", "fox", "/in", "--to", "pif:/in")
     fs.fails(2, "one file", "search", "fox", "/in", "/one", "--to", "/found")
 
 

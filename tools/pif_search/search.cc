@@ -163,6 +163,7 @@ Result<tool::ExitCode> search_to_file(tool::Controller& controller, const Search
     return fail(Code::kInvalid, "--to takes what is found in one file: search the files one by one");
   PIF_TRY_VALUE(const std::string source, tool::pif_path(options.files.front()));
   PIF_TRY_VALUE(const std::string target, tool::pif_path(options.to));
+  if (target == source) return fail(Code::kInvalid, fmt::format("{} is the file that is searched", target));
   PIF_TRY_VALUE(const std::size_t input, controller.open(source));
   PIF_TRY_VALUE(CreateOptions create, tool::options_of_output(controller, input, source, {}));
   if (options.query.only_match && !options.query.invert) create.format = Format::lines();

@@ -20,9 +20,10 @@
 namespace pif::lfs {
 namespace {
 
-constexpr std::size_t kLastWordsMax = 4096;  // bytes of stdout and stderr that are kept: the end
-constexpr std::size_t kSaidMax = 1u << 20;   // that wait to be given; what comes beyond is counted only
-constexpr int kWorkerSocket = 3;             // where a worker finds its connection (libtool knows it too)
+constexpr std::size_t kLastWordsMax = 4096;     // bytes of stdout and stderr that are kept: the end
+constexpr std::size_t kSaidMax = 1u << 20;      // that wait to be given; what comes beyond is counted only
+constexpr std::size_t kPipeBytes = 256u << 10;  // of those that are not polled yet; a user may have 64 MiB of pipes
+constexpr int kWorkerSocket = 3;                // where a worker finds its connection (libtool knows it too)
 // pif-exec knows these: where it says that the program is not there, and what is run then.
 constexpr int kBegunPipe = 4;
 constexpr int kStoredProgram = 5;
@@ -32,12 +33,12 @@ constexpr int kStoredProgram = 5;
 class Words {
  public:
   explicit Words(UniqueFd pipe) : pipe_(std::move(pipe)) {
-    (void)::fcntl(pipe_.get(), F_SETPIPE_SZ, static_cast<int>(kSaidMax));  // else it has room for 64 KiB
+    (void)::fcntl(pipe_.get(), F_SETPIPE_SZ, static_cast<int>(kPipeBytes));  // else it has room for 64 KiB
   }
 
   void drain() {
     std::array<char, 16384> piece;
-    for (std::size_t i = 0; i < 2 * kSaidMax / piece.size(); ++i) {  // at most two pipes full
+    for (std::size_t i = 0; i < 2 * kPipeBytes / piece.size(); ++i) {  // at most two pipes full
       const ssize_t got = ::read(pipe_.get(), piece.data(), piece.size());
       if (got <= 0) break;
       add({piece.data(), static_cast<std::size_t>(got)});

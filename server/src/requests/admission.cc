@@ -88,6 +88,8 @@ Status come_back(ServerContext& context, Node& node) {
 }
 
 // What it presents is confirmed thereby: it may end before it has kept what it is offered, and present the same again.
+// It is offered the same then. For what is heard may be late, from a process that has ended: the next one may have kept
+// that offer by now, and would be called older than another one.
 Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   PIF_ASSERT(goes_along(context.standing) && context.held.by == 0, context.standing);
   PIF_ASSERT(is_current(node), node.info.id());
@@ -98,8 +100,10 @@ Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
     return {};
   }
   PIF_TRY(begin_rebuild(context, node));
-  node.confirmed = node.presented.node().incarnation();
-  node.offered = context.numbers.next_index();
+  const std::uint64_t presented = node.presented.node().incarnation();
+  const bool has_offer = node.confirmed == presented && node.offered > presented;
+  node.confirmed = presented;
+  if (!has_offer) node.offered = context.numbers.next_index();
   node.info = node.presented.node();
   reply.set_verdict(kAdmitted);
   reply.set_incarnation(node.offered);
