@@ -58,6 +58,7 @@ struct Worker {
   std::string own_folder;  // removed with it
   net::PeerId peer = 0;    // 0: hung up
   Time hung_up = kNever;
+  Time next_words = kNever;  // when what it has written goes to its controller; not before it has asked for its job
   bool gone = false;
   bool lacks = false;                  // its program was not there: it never ran
   std::shared_ptr<Spawning> spawning;  // waits to hear whether it was; null: it has heard

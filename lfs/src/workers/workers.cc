@@ -193,6 +193,7 @@ void WorkerHost::Impl::worker_start(const Request& request, const proto::WorkerS
   const auto speaker = speaker_of(request);
   if (!speaker) return;
   const Asker asker = asker_of(request);
+  speaker->worker.next_words = std::min(speaker->worker.next_words, now() + kPollEvery);
   // Whole before the worker started.
   const std::string& description = speaker->job.descriptions.at(speaker->worker.rank);
   if (asked.at() > description.size())
@@ -295,6 +296,7 @@ void WorkerHost::Impl::settle_beginning(Job& job, Worker& worker, bool lacks) {
 
 // A controller that does not take them leaves them where they are, and at last they are counted only.
 void WorkerHost::Impl::pass_words(Job& job, Worker& worker) {
+  worker.next_words = now() + kPollEvery;
   if (worker.lacks || job.kept_words() > kSaidKeptMax) return;
   add_words(job, worker.rank, world.spawner.said(worker.process, kSaidAtOnce));
 }
@@ -316,7 +318,8 @@ bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
   }
   auto exit = world.spawner.exited(worker.process);
   if (!exit) {
-    if (worker.hung_up == kNever) pass_words(job, worker);  // else it is about to end, and its last words are for that
+    // One that hung up, or has never come as far as to ask for its job, is about to end: its last words are for that.
+    if (worker.hung_up == kNever && now() >= worker.next_words) pass_words(job, worker);
     if (worker.hung_up != kNever && now() - worker.hung_up > kExitPatience) world.spawner.kill(worker.process);
     return true;
   }
