@@ -96,16 +96,11 @@ AttributeChange attributes_of(const message::NamedEntry& entry) {
   return change;
 }
 
-std::string folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
-}
-
 Status make_folders(Client& client, const RestoreOptions& options, const Chosen& chosen) {
   std::string last = "/";
   for (const message::NamedEntry* const entry : chosen) {
     const std::string target = target_of(options, *entry);
-    const std::string folder = is_kind(*entry, EntryKind::kFolder) ? target : folder_of(target);
+    const std::string folder = is_kind(*entry, EntryKind::kFolder) ? target : cli::parent_of(target);
     if (folder == last || folder == "/") continue;
     PIF_TRY(client.make_folder(folder, true));
     last = folder;

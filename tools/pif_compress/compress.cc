@@ -10,6 +10,7 @@
 #include "pif/base/limits.h"
 #include "pif/tool/copy_class.h"
 #include "pif/tool/head.h"
+#include "pif/tool/made.h"
 #include "stored.h"
 #include "training.h"
 
@@ -147,7 +148,7 @@ Result<tool::ExitCode> control(tool::Controller& controller, const CompressOptio
   PIF_TRY_VALUE(const std::size_t output, controller.create(opened.target, opened.options));
   PIF_TRY_VALUE(const auto results, controller.run({.value = tool::pack_head(task_of(opened.options.attributes)),
                                                     .threads = wanted.threads}));
-  PIF_TRY_VALUE(const FileLength made, sum_of(results));
+  PIF_TRY_VALUE(const FileLength made, tool::sum_of_made(results));
   controller.set_file_length(output, made);
   PIF_TRY(controller.commit());
   controller.report().add_result("records", made.records);
@@ -172,15 +173,15 @@ Result<tool::Plan> explain(tool::Controller& controller, const CompressOptions& 
 }
 
 Status work(tool::Worker& worker) {
-  const auto task = tool::unpack_head<Task>(worker.value());
-  const auto description = task ? tool::unpack_head<Description>(task->description) : std::nullopt;
+  PIF_TRY_VALUE(const Task task, worker.value_as<Task>());
+  const auto description = tool::unpack_head<Description>(task.description);
   if (!description) return fail(Code::kInternal, "the job's value cannot be read");
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
-  Made made;
+  tool::Made made;
   if (input->is_here() && input->rows() > 0) {
     const int level = static_cast<int>(description->level);
-    PIF_TRY_VALUE(const Dictionary dictionary, Dictionary::make(task->dictionary, level));
+    PIF_TRY_VALUE(const Dictionary dictionary, Dictionary::make(task.dictionary, level));
     Encoders encoders(dictionary, level);
     const auto encode_batch = [&](tool::RowBatch& batch) -> Status {
       auto encoder = encoders.take();
@@ -191,7 +192,7 @@ Status work(tool::Worker& worker) {
     PIF_TRY(tool::transform(worker, *input, *output, encode_batch, tool::Calls::kAtOnce));
     made = {input->rows(), output->bytes_written()};
   }
-  worker.set_result(tool::pack_head(made));
+  worker.set_result_as(made);
   return {};
 }
 

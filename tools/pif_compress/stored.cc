@@ -42,17 +42,6 @@ Result<parity::Layout> Description::layout() const {
   return parity::Layout::make(width, std::move(list));
 }
 
-Result<FileLength> sum_of(const std::vector<std::string>& results) {
-  FileLength all;
-  for (const std::string& result : results) {
-    const auto made = tool::unpack_head<Made>(result);
-    if (!made) return fail(Code::kInternal, "a worker's answer cannot be read");
-    all.records += made->records;
-    all.bytes += made->bytes;
-  }
-  return all;
-}
-
 bool is_compressed(const Attributes& attributes) { return attributes.contains(std::string(kDescriptionAttribute)); }
 
 Result<Description> description_of(const Attributes& attributes, const std::string& path) {

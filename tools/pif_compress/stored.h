@@ -54,15 +54,6 @@ struct Task {
   static auto members(auto& self) { return std::tie(self.description, self.dictionary); }
 };
 
-// What a worker has written.
-struct Made {
-  std::uint64_t records = 0, bytes = 0;
-  static auto members(auto& self) { return std::tie(self.records, self.bytes); }
-};
-
-// Of all workers, which they answered.
-[[nodiscard]] Result<FileLength> sum_of(const std::vector<std::string>& results);
-
 using Attributes = std::map<std::string, std::string>;
 // Whether the attributes are a compressed file's.
 bool is_compressed(const Attributes& attributes);

@@ -6,6 +6,7 @@
 
 #include "../pif_compress/stored.h"
 #include "pif/tool/head.h"
+#include "pif/tool/made.h"
 
 namespace pif::decompress {
 namespace {
@@ -54,7 +55,7 @@ Result<tool::ExitCode> control(tool::Controller& controller, const DecompressOpt
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(opened.target, opened.options));
   PIF_TRY_VALUE(const auto results, controller.run({.value = tool::pack_head(opened.task), .threads = wanted.threads}));
-  PIF_TRY_VALUE(const FileLength made, compress::sum_of(results));
+  PIF_TRY_VALUE(const FileLength made, tool::sum_of_made(results));
   controller.set_file_length(output, made);
   PIF_TRY(controller.commit());
   controller.report().add_result("records", made.records);

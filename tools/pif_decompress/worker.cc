@@ -11,6 +11,7 @@
 #include "decompress.h"
 #include "pif/tool/copy_class.h"
 #include "pif/tool/head.h"
+#include "pif/tool/made.h"
 #include "pif/tool/ordered_output.h"
 #include "pif/tool/partition.h"
 #include "pif/tool/team.h"
@@ -196,7 +197,6 @@ Result<bool> Decompression::put_some(Chains& chains, tool::OrderedOutput& out) {
     const std::size_t before = chains.made.size();
     const Status decoded = decoder(cell.lfs).add_of_chain(chains.stored[chains.next], cell.row, chains.made);
     PIF_TRY(check(number, chains.made.size() - before, decoded));
-    if (format_.is_fixed()) chains.made.resize(before + format_.record_length);  // the last one may be shorter
     ends.push_back(chains.made.size());
   }
   for (std::size_t i = 0, begin = 0; i < ends.size(); begin = ends[i++])
@@ -207,24 +207,24 @@ Result<bool> Decompression::put_some(Chains& chains, tool::OrderedOutput& out) {
 }  // namespace
 
 Status work(tool::Worker& worker) {
-  const auto task = tool::unpack_head<compress::Task>(worker.value());
-  const auto description = task ? tool::unpack_head<Description>(task->description) : std::nullopt;
+  PIF_TRY_VALUE(const compress::Task task, worker.value_as<compress::Task>());
+  const auto description = tool::unpack_head<Description>(task.description);
   if (!description) return fail(Code::kInternal, "the job's value cannot be read");
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   PIF_TRY_VALUE(const Format format, description->format());
   PIF_TRY_VALUE(const parity::Layout original, description->layout());
-  PIF_TRY_VALUE(const Dictionary dictionary, Dictionary::make(task->dictionary, {}));
+  PIF_TRY_VALUE(const Dictionary dictionary, Dictionary::make(task.dictionary, {}));
   Decompression work(worker, *description, format, dictionary, *input, *output);
   const bool moves = description->has_chains && original != input->layout();
   if (moves)
     PIF_TRY(work.run_moving(original));
   else if (input->is_here() && input->rows() > 0)
     PIF_TRY(work.run_here());
-  compress::Made made;
+  tool::Made made;
   if (output->is_here() && output->is_made())
     made = {output->layout().rows(output->index(), input->file_length().records), output->bytes_written()};
-  worker.set_result(tool::pack_head(made));
+  worker.set_result_as(made);
   return {};
 }
 

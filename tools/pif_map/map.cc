@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/print.h"
-#include "pif/tool/head.h"
+#include "pif/tool/made.h"
 #include "pif/tool/slow_output.h"
 
 namespace pif::map {
@@ -54,13 +54,7 @@ Result<tool::ExitCode> control(tool::Controller& controller, MapOptions& options
   job.stream.is_full = [&] { return output.is_full(); };
   job.stream.pause = [&] { return output.push(); };
   PIF_TRY_VALUE(const auto results, controller.run(job));
-  FileLength made;
-  for (const std::string& result : results) {
-    const auto one = tool::unpack_head<Made>(result);
-    if (!one) return fail(Code::kInternal, "a worker's answer cannot be read");
-    made.records += one->records;
-    made.bytes += one->bytes;
-  }
+  PIF_TRY_VALUE(const FileLength made, tool::sum_of_made(results));
   controller.report().add_result("records", made.records);
   if (options.task.has_output) {
     controller.set_file_length(0, made);

@@ -25,11 +25,6 @@ struct Task : tool::FieldOptions {
 };
 
 // What a worker answers: how much its command made.
-struct Made {
-  std::uint64_t records = 0, bytes = 0;
-  static auto members(auto& self) { return std::tie(self.records, self.bytes); }
-};
-
 struct MapOptions : tool::OutputOptions {
   Task task;
   std::string source, target;  // an empty target: stdout

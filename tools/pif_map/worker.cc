@@ -11,7 +11,7 @@
 #include "map.h"
 #include "pif/base/limits.h"
 #include "pif/tool/fields.h"
-#include "pif/tool/head.h"
+#include "pif/tool/made.h"
 #include "pif/tool/ordered_output.h"
 #include "pif/tool/partition.h"
 #include "pif/tool/stream.h"
@@ -78,7 +78,7 @@ class Mapping {
     if (task_.by > 0) PIF_TRY(partition());
     PIF_TRY(task_.each ? map_each() : map_all());
     PIF_TRY(stream_.end());
-    worker_.set_result(tool::pack_head(Made{records_, bytes_}));
+    worker_.set_result_as(tool::Made{records_, bytes_});
     return {};
   }
 
@@ -228,10 +228,9 @@ class Mapping {
 }  // namespace
 
 Status work(tool::Worker& worker) {
-  const auto task = tool::unpack_head<Task>(worker.value());
-  if (!task) return fail(Code::kInternal, "the job's value cannot be read");
+  PIF_TRY_VALUE(const Task task, worker.value_as<Task>());
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
-  return Mapping(worker, *task, *input).run();
+  return Mapping(worker, task, *input).run();
 }
 
 }  // namespace pif::map

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "../pif/names/entries.h"
+#include "../pif/text/text.h"
 #include "pif/base/packed.h"
 #include "pif/tool/head.h"
 #include "pif/tool/output_options.h"
@@ -42,18 +44,11 @@ class Search {
   }
 
   Status add_folder(const std::string& path) {
-    std::string after;
-    for (bool more = true; more;) {
+    return cli::for_each_entry(controller_.client(), path, [&](const Entry& entry) -> Status {
       if (controller_.is_cancelled()) return fail(Code::kCancelled, "interrupted");
-      PIF_TRY_VALUE(const ListPage page, controller_.client().list(path, after));
-      for (const Entry& entry : page.entries) {
-        const std::string below = (path == "/" ? "" : path) + "/" + entry.name;
-        PIF_TRY(entry.kind == EntryKind::kFolder ? add_folder(below) : add_file(below, entry, false));
-      }
-      more = page.more && !page.entries.empty();
-      if (more) after = page.entries.back().name;
-    }
-    return {};
+      const std::string below = cli::join_path(path, entry.name);
+      return entry.kind == EntryKind::kFolder ? add_folder(below) : add_file(below, entry, false);
+    });
   }
 
   // Of a folder only what has records counts.

@@ -175,9 +175,8 @@ Status work_to_file(tool::Worker& worker, const Query& query) {
 }  // namespace
 
 Status work(tool::Worker& worker) {
-  const auto query = tool::unpack_head<Query>(worker.value());
-  if (!query) return fail(Code::kInternal, "the job's value cannot be read");
-  if (query->to_file) return work_to_file(worker, *query);
+  PIF_TRY_VALUE(const Query query, worker.value_as<Query>());
+  if (query.to_file) return work_to_file(worker, query);
   tool::RecordStream stream(worker);
   std::optional<Matcher> matcher;
   std::optional<Format> format;
@@ -187,11 +186,11 @@ Status work(tool::Worker& worker) {
     PIF_TRY_VALUE(tool::Input* const input, worker.input(i));
     if (!input->is_here() || input->rows() == 0) continue;
     if (format != input->format()) {
-      PIF_TRY_VALUE(matcher, Matcher::compile(*query, input->format()));
+      PIF_TRY_VALUE(matcher, Matcher::compile(query, input->format()));
       format = input->format();
       PIF_TRY_VALUE(lanes, make_lanes(*matcher, worker.threads()));
     }
-    Looking looking(worker, {i, *input}, *query, lanes, stream);
+    Looking looking(worker, {i, *input}, query, lanes, stream);
     PIF_TRY(looking.run());
     counts[i] = looking.count();
   }

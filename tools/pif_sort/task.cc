@@ -29,8 +29,6 @@ Result<Operands> parse_operands(const std::vector<std::string>& names) {
   return operands;
 }
 
-std::string folder_of(const std::string& path) { return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)); }
-
 // The records of local files are what those of the first file of the file system are, else lines.
 Result<Format> format_of_local(tool::Controller& controller, const SortOptions& wanted, const Operand* path) {
   if (path == nullptr) return wanted.keys.null_ended ? Format::delimited(0) : Format::lines();
@@ -110,8 +108,8 @@ class Opening {
   // Where files are made that never get a name.
   std::string nameless_folder() const {
     if (!wanted_.temporary.empty()) return wanted_.temporary;
-    if (!wanted_.check && task_.target.is_path()) return folder_of(task_.target.name);
-    return first_path_ ? folder_of(first_path()->name) : "/";
+    if (!wanted_.check && task_.target.is_path()) return cli::parent_of(task_.target.name);
+    return first_path_ ? cli::parent_of(first_path()->name) : "/";
   }
   [[nodiscard]] Status open(const Operand& source);
 

@@ -239,11 +239,8 @@ Result<tool::ExitCode> control(tool::Controller& controller, SummarizeOptions& o
   PIF_TRY(prepare(controller, options));
   PIF_TRY_VALUE(const auto results, controller.run({.value = tool::pack_head(options.query)}));
   Show show(controller, options);
-  for (const std::string& result : results) {
-    const auto answer = tool::unpack_head<Answer>(result);
-    if (!answer) return unreadable();
-    PIF_TRY(show.add(*answer, &result == &results.front()));
-  }
+  PIF_TRY_VALUE(const auto answers, tool::results_as<Answer>(results));
+  for (const Answer& answer : answers) PIF_TRY(show.add(answer, &answer == &answers.front()));
   PIF_TRY(show.show());
   return tool::ExitCode::kDone;
 }

@@ -50,7 +50,7 @@ class Summary {
       PIF_TRY(groups_->exchange(worker_, team));
       answer_.groups = groups_->pack();
     }
-    worker_.set_result(tool::pack_head(answer_));
+    worker_.set_result_as(answer_);
     return {};
   }
 
@@ -230,10 +230,9 @@ class Summary {
 }  // namespace
 
 Status work(tool::Worker& worker) {
-  const auto query = tool::unpack_head<Query>(worker.value());
-  if (!query) return fail(Code::kInternal, "the job's value cannot be read");
+  PIF_TRY_VALUE(const Query query, worker.value_as<Query>());
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
-  return Summary(worker, *query, *input).run();
+  return Summary(worker, query, *input).run();
 }
 
 }  // namespace pif::summarize

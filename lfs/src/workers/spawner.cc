@@ -65,9 +65,10 @@ class Words {
   void add(std::string_view piece) {
     end_ += piece;
     if (end_.size() > kLastWordsMax) end_.erase(0, end_.size() - kLastWordsMax);
-    const std::size_t room = kSaidMax - std::min(said_.size(), kSaidMax);
-    said_ += piece.substr(0, left_out_ > 0 ? 0 : room);
-    if (left_out_ > 0 || piece.size() > room) left_out_ += piece.size() - (left_out_ > 0 ? 0 : room);
+    const std::size_t room = left_out_ > 0 ? 0 : kSaidMax - std::min(said_.size(), kSaidMax);
+    const std::string_view kept = piece.substr(0, room);
+    said_ += kept;
+    left_out_ += piece.size() - kept.size();
   }
   std::string say_left_out() {
     if (left_out_ == 0) return {};

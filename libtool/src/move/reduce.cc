@@ -16,6 +16,12 @@ Status check_size(std::uint32_t rank, std::string_view value, std::size_t size) 
   return sent_nonsense(rank, fmt::format("{} bytes of numbers, where {} are here", value.size(), size));
 }
 
+std::string joined(const std::vector<std::string>& parts) {
+  std::string whole;
+  for (const std::string& part : parts) whole += part;
+  return whole;
+}
+
 }  // namespace
 
 Range part_of_array(std::uint64_t numbers, std::uint32_t rank, std::uint32_t workers) {
@@ -45,17 +51,13 @@ Result<std::string> Reduction::scatter(std::string_view own) {
 Result<std::string> Reduction::all(std::string_view own) {
   PIF_TRY_VALUE(std::string part, scatter(own));
   PIF_TRY_VALUE(const auto parts, team_.all_gather(std::move(part)));
-  std::string whole;
-  for (const std::string& each : parts) whole += each;
-  return whole;
+  return joined(parts);
 }
 
 Result<std::string> Reduction::to_one(std::string_view own, std::uint32_t to) {
   PIF_TRY_VALUE(std::string part, scatter(own));
   PIF_TRY_VALUE(const auto parts, team_.gather(std::move(part), to));
-  std::string whole;
-  for (const std::string& each : parts) whole += each;
-  return whole;
+  return joined(parts);
 }
 
 Result<std::string> Reduction::before(std::string_view own, std::string before) {

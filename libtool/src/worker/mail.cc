@@ -73,8 +73,9 @@ Result<net::PeerId> Mail::peer(std::uint32_t rank) {
 Status Mail::send(std::uint32_t rank, job::Mail mail, net::Buffer body) {
   PIF_TRY_VALUE(const net::PeerId id, peer(rank));
   TraceSpan span(worker_.impl_->trace.get(), "send", rank);
-  span.set_bytes(body.size() + mail.item().head().size());
-  worker_.impl_->bytes_messaged += body.size() + mail.item().head().size();
+  const std::uint64_t bytes = body.size() + mail.item().head().size();
+  span.set_bytes(bytes);
+  worker_.impl_->bytes_messaged += bytes;
   mail.set_number(++sent_[rank]);
   net::Packet packet = packet_of(std::move(mail));
   packet.body = std::move(body);

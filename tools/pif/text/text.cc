@@ -223,6 +223,10 @@ std::string join_path(std::string_view folder, std::string_view name) {
   return out.append(name);
 }
 
+std::string parent_of(std::string_view path) {
+  return std::string(path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)));
+}
+
 std::string base_name(std::string_view path) {
   while (path.ends_with('/')) path.remove_suffix(1);
   const std::size_t slash = path.rfind('/');

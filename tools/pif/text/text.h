@@ -57,5 +57,7 @@ std::string nearest(const std::string& word, const std::vector<std::string>& nam
 std::string join_path(std::string_view folder, std::string_view name);
 // Last component, without a slash that ends it; "" of the root.
 std::string base_name(std::string_view path);
+// The folder that it is in; path: absolute.
+std::string parent_of(std::string_view path);
 
 }  // namespace pif::cli
