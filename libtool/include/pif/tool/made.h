@@ -15,6 +15,7 @@ namespace pif::tool {
 // A worker gives it with set_result_as().
 struct Made {
   std::uint64_t records = 0, bytes = 0;
+  // The values in the order of a result's bytes.
   static auto members(auto& self) { return std::tie(self.records, self.bytes); }
 };
 
