@@ -73,6 +73,11 @@ struct Lfs::Impl {
     context.operations.start();
   }
 
+  ~Impl() {
+    context.world.executor.drain();  // work refers to what is on the fibers' stacks
+    context.fibers.end_all();
+  }
+
   Status open();
   Status serve(const std::atomic<bool>& stop);
   Time deadline() const;
@@ -82,7 +87,8 @@ struct Lfs::Impl {
   bool may_serve(net::Delivery& delivery);
   void refuse(const net::Delivery& delivery, Code code, const std::string& why);
   void end_waiting();
-  void dispatch(Request& request);
+  void dispatch(Request request);
+  void run(const Handler& handler, Request request);
   void ask_server(net::Packet packet, const Rebuild::Answered& done);
   void attach(const Request& request, const proto::Attach& asked);
   Result<net::Packet> hello(const Request& request, const proto::Hello& asked);
@@ -155,9 +161,9 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 }
 
 Time Lfs::Impl::deadline() const {
-  return std::min({context.now() + kTurnMax, holding.next_deadline(), waiting_room.next_deadline(),
-                   context.replies.next_deadline(), appending.next_deadline(), append_coordinator.next_deadline(),
-                   writing.next_deadline(), keeping.peers.next_deadline(), covering.next_deadline(),
+  return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), holding.next_deadline(),
+                   waiting_room.next_deadline(), context.replies.next_deadline(), appending.next_deadline(),
+                   append_coordinator.next_deadline(), writing.next_deadline(), covering.next_deadline(),
                    rebuild.next_deadline(), holding.is_asked() ? kNever : scrub.next_deadline(),
                    stand_in.next_deadline(), drill.next_deadline(), reporting.next_deadline(),
                    worker_host.next_deadline()});
@@ -240,11 +246,11 @@ void Lfs::Impl::handle_request(net::Delivery& delivery, Time arrived) {
   auto who = context.authorizer.identify(request.peer, request.envelope());
   if (!who) return context.replies.answer(request, fail(std::move(who.error())));
   request.who = *who;
-  dispatch(request);
+  dispatch(std::move(request));
 }
 
 // The table says what the requester must show; a handler runs for who has shown it.
-void Lfs::Impl::dispatch(Request& request) {
+void Lfs::Impl::dispatch(Request request) {
   PIF_ASSERT(request.deadline >= request.arrived && !net::is_reply(request.envelope()));
   const int op = request.envelope().op_case();
   const Handler* handler = context.operations.find(op);
@@ -260,7 +266,25 @@ void Lfs::Impl::dispatch(Request& request) {
     request.capability = *allowed;
   }
   if (stand_in.take(request)) return;
-  handler->run(handler->part, context.replies, request);
+  run(*handler, std::move(request));
+}
+
+// Each request has a fiber. One that is not answered when it waits for the first time is answered later.
+void Lfs::Impl::run(const Handler& handler, Request request) {
+  struct Running {
+    Request request;
+    ReplyToken token = 0;
+  };
+  const auto running = std::make_shared<Running>(Running{std::move(request)});
+  const bool has_ended = context.fibers.start([this, &handler, running] {
+    auto result = handler.run(handler.part, running->request);
+    if (!result) return;  // it answers by itself
+    if (running->token == 0)
+      context.replies.answer(running->request, std::move(*result));
+    else
+      context.replies.answer(running->token, std::move(*result));
+  });
+  if (!has_ended) running->token = context.replies.defer(running->request);
 }
 
 void Lfs::Impl::ask_server(net::Packet packet, const Rebuild::Answered& done) {
@@ -311,10 +335,10 @@ Result<net::Packet> Lfs::Impl::stats(const Request& request, const proto::Stats&
 // Everything that the turn's requests share: batches start, what is decided is committed. True if more can be done now.
 bool Lfs::Impl::end_turn() {
   end_waiting();
+  context.fibers.run();
   holding.tick();
   // While changes are held none begins; those under way end first.
   const bool is_held = holding.is_asked() && !overwriting.busy();
-  keeping.peers.tick();
   if (!holding.is_asked()) rebuild.tick();
   if (!holding.is_asked()) scrub.tick();
   covering.advance();
@@ -328,14 +352,15 @@ bool Lfs::Impl::end_turn() {
   const bool committed = !is_held && !context.batch.empty();
   if (!is_held) context.batch.flush();
   if (is_held) holding.begin();
+  context.fibers.run();
   managing.tick();
   context.replies.tick(context.now());
   reporting.tick();
   worker_host.tick();
   context.components.evict();
   // A commit, or an executor that works at once, may let the next batch start.
-  if (holding.is_asked()) return committed || keeping.peers.is_fresh();
-  return committed || keeping.peers.is_fresh() || !context.batch.empty() ||
+  if (holding.is_asked()) return committed || context.fibers.next_deadline() <= context.now();
+  return committed || !context.batch.empty() || context.fibers.next_deadline() <= context.now() ||
          (overwriting.waiting() && !overwriting.busy());
 }
 

@@ -51,11 +51,14 @@ struct ThreadExecutor::Impl {
       if (stopping) return;
       Task task = std::move(queue.front());
       queue.pop_front();
+      ++running;
       lock.unlock();
       task.work();
       task.work = nullptr;  // what it captured dies here, not on the loop's thread
       lock.lock();
       finished.push_back(std::move(task.done));
+      --running;
+      ended.notify_all();
       lock.unlock();
       loop.wake();
       lock.lock();
@@ -66,10 +69,12 @@ struct ThreadExecutor::Impl {
   const unsigned threads_max;
   std::vector<std::thread> threads;  // the loop's thread only
   std::mutex mutex;                  // guards all below
+  std::condition_variable ended;
   std::condition_variable wanted;
   std::deque<Task> queue;
   std::vector<std::function<void()>> finished;
   unsigned idle = 0;
+  unsigned running = 0;  // works
   bool stopping = false;
 };
 
@@ -93,6 +98,14 @@ void ThreadExecutor::submit(std::function<void()> work, std::function<void()> do
   }
   if (start_one) impl_->threads.emplace_back([this] { impl_->run(); });
   impl_->wanted.notify_one();
+}
+
+void ThreadExecutor::drain() {
+  std::unique_lock lock(impl_->mutex);
+  const auto queue = std::exchange(impl_->queue, {});
+  impl_->ended.wait(lock, [this] { return impl_->running == 0; });
+  const auto finished = std::exchange(impl_->finished, {});
+  lock.unlock();  // what they hold dies without it
 }
 
 void ThreadExecutor::run_completions() {

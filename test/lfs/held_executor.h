@@ -19,6 +19,7 @@ class HeldExecutor final : public Executor {
     work();
     done();
   }
+  void drain() override { held_.clear(); }
   // What is submitted next is held, as many times; everything else is done at once.
   void hold(std::size_t count = SIZE_MAX) { left_ = count; }
   std::size_t held() const { return held_.size(); }

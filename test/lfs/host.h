@@ -148,7 +148,7 @@ struct Host {
         const Time now = self.clock().now();
         const Request request{(*delivery)->peer, std::move((*delivery)->packet), {}, now, now, {}};
         if (const Handler* handler = operations.find(request.envelope().op_case()))
-          handler->run(handler->part, replies, request);
+          if (auto result = handler->run(handler->part, request)) replies.answer(request, std::move(*result));
       }
       host.tick();
     }

@@ -100,7 +100,12 @@ class Node {
     config.log_bytes = log_bytes;
     if (adjust) adjust(config);
     Executor& works = executor != nullptr ? *executor : self.executor();
-    Lfs lfs(std::move(config), World{self.messenger(), *storage, *store, works, spawner, self.entropy()});
+    Lfs lfs(
+        std::move(config),
+        World{
+            self.messenger(), *storage, *store, works, spawner, self.entropy(), {}, nullptr, [this](std::size_t count) {
+              return world_.pick(count);
+            }});
     if (auto opened = lfs.open(); !opened) {
       open_error = opened.error();
       return;

@@ -157,7 +157,8 @@ void Cluster::run_lfs(Actor& self, unsigned index) {
   config.sync_all_from = 3;       // so that histories meet both ways of syncing
   config.near_from_bytes = 3000;  // and both ways of reading rows for their parity
   lfs::Lfs daemon(std::move(config), lfs::World{self.messenger(), *storage, *catalogue, self.executor(), spawner,
-                                                self.entropy(), [&self] { self.run_done(); }, &health});
+                                                self.entropy(), [&self] { self.run_done(); }, &health,
+                                                [this](std::size_t count) { return world_.pick(count); }});
   ended(self, daemon.open().and_then([&] { return daemon.serve(never_); }));
 }
 

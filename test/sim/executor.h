@@ -14,6 +14,7 @@ class SimExecutor final : public Executor {
   // At once, unless Options::work_max says that work takes time; then the actor must call run_done() at
   // Delivery::kWake.
   void submit(std::function<void()> work, std::function<void()> done) override;
+  void drain() override { drop_all(); }
   void run_done();
 
   Time next() const;  // when work ends; kNever: none

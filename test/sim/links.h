@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
+#include "pif/daemon/fiber.h"
 #include "sim/executor.h"
-#include "sim/fiber.h"
 #include "sim/world.h"
 
 namespace pif::sim {
@@ -150,7 +150,7 @@ struct ActorState {
   SimExecutor executor;
   SimMessenger messenger;
 
-  std::unique_ptr<Fiber> fiber;
+  std::unique_ptr<daemon::Fiber> fiber;
   bool started = false;
   bool ended = false;
   bool killed = false;

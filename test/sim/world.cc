@@ -77,8 +77,8 @@ ActorId World::start(const std::string& name, Body body, Who who, std::optional<
   actor.parent = parent;
   actor.is_main = is_main;
   living_.push_back(&actor);
-  actor.fiber =
-      std::make_unique<Fiber>([this, &actor, run = std::move(body)]() mutable { live(actor, std::move(run)); });
+  actor.fiber = std::make_unique<daemon::Fiber>(
+      stacks_, [this, &actor, run = std::move(body)]() mutable { live(actor, std::move(run)); });
   return id;
 }
 

@@ -25,6 +25,7 @@
 
 #include "pif/base/clock.h"
 #include "pif/base/executor.h"
+#include "pif/daemon/fiber.h"
 #include "pif/net/messenger.h"
 
 namespace pif::sim {
@@ -163,6 +164,7 @@ class World {
   std::uint64_t history_ = 0x9e3779b97f4a7c15;
   std::function<void(std::uint64_t)> hook_;
   ActorState* running_ = nullptr;
+  daemon::FiberStacks stacks_{1u << 20};
   std::vector<std::unique_ptr<ActorState>> actors_;  // by id; also those that have ended
   std::vector<ActorState*> living_;                  // those that have not
   std::vector<ActorId> doomed_;

@@ -8,6 +8,7 @@
 #include "context/peer_list.h"
 #include "context/replies.h"
 #include "context/view_state.h"
+#include "pif/daemon/fibers.h"
 #include "pif/lfs/lfs.h"
 #include "pif/net/turns.h"
 #include "store/batch.h"
@@ -30,9 +31,10 @@ struct LfsContext {
   LfsContext(const Config& config_in, World world_in, const Authorizer::Override& worker_identity)
       : config(config_in),
         world(std::move(world_in)),
+        fibers(world.messenger.clock(), world.pick),
         turns(world.messenger, config.name),
         components(config.root, world.storage, world.catalogue, numbers),
-        batch(components, numbers, world.messenger.clock(), world.health),
+        batch(components, numbers, world.messenger.clock(), world.health, fibers),
         view(config.key, config.node),
         authorizer(config.key, world.messenger, worker_identity),
         input_locks([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }),
@@ -45,6 +47,7 @@ struct LfsContext {
 
   const Config& config;
   World world;
+  daemon::Fibers fibers;
   net::Turns turns;
   Numbers numbers;
   Components components;
@@ -65,6 +68,11 @@ struct LfsContext {
   bool checkpointing = false;  // the redo log is being emptied, or is about to be: nothing is appended to what is dirty
 
   Time now() const { return world.messenger.clock().now(); }
+  // Runs `work` away from the loop, and returns what it returns. Called by a fiber.
+  template <typename Work>
+  auto disk(Work work) {
+    return daemon::disk(fibers, world.executor, std::move(work));
+  }
 
   // A view that somebody sent, whoever it was. `done`, if it is newer than what is known here: it is adopted, or why
   // not. kBadCapability, kInvalid: it is none.

@@ -1,6 +1,7 @@
 // Which handler the LFS has for each operation, bound by its type: whoever has handlers binds them in its constructor.
 #pragma once
 
+#include <optional>
 #include <type_traits>
 
 #include "context/replies.h"
@@ -13,15 +14,16 @@ enum class When : std::uint8_t { kServing, kAlways };
 
 struct Handler {
   void* part = nullptr;  // what has the handler
-  void (*run)(void* part, Replies& replies, const Request& request) = nullptr;
+  // On a fiber: it may wait. Nothing: it answers by itself.
+  std::optional<Result<net::Packet>> (*run)(void* part, const Request& request) = nullptr;
   wire::NeededRights (*needed)(const proto::Envelope& request) = nullptr;
   When when = When::kServing;
 };
 
 class Operations {
  public:
-  // kMethod: of `part`, `Result<net::Packet> (const Request&, const R&)`, whose result is the answer, or `void (...)`,
-  // which answers by itself. `part` outlives this.
+  // kMethod: of `part`, `Result<net::Packet> (const Request&, const R&)`, whose result is the answer, or `Status
+  // (...)`, of which it is Done, or `void (...)`, which answers by itself. `part` outlives this.
   template <auto kMethod, typename Part>
   void bind(Part& part, When when = When::kServing) {
     using R = RequestOf<kMethod>;
@@ -42,13 +44,26 @@ class Operations {
     return wire::needed_rights(wire::OperationOf<R>::request(request));
   }
   template <auto kMethod, typename Part>
-  static void run(void* part, Replies& replies, const Request& request) {
+  static std::optional<Result<net::Packet>> run(void* part, const Request& request) {
     const auto& asked = wire::OperationOf<RequestOf<kMethod>>::request(request.envelope());
     Part& self = *static_cast<Part*>(part);
     if constexpr (std::is_void_v<decltype((self.*kMethod)(request, asked))>) {
       (self.*kMethod)(request, asked);
+      return std::nullopt;
+    } else if constexpr (std::is_same_v<decltype((self.*kMethod)(request, asked)), std::optional<Status>>) {
+      const std::optional<Status> done = (self.*kMethod)(request, asked);  // nothing: it answers by itself
+      if (!done) return std::nullopt;
+      if (!*done) return fail(done->error());
+      net::Packet reply = Replies::reply(request);
+      reply.envelope.mutable_done();
+      return reply;
+    } else if constexpr (std::is_same_v<decltype((self.*kMethod)(request, asked)), Status>) {
+      PIF_TRY((self.*kMethod)(request, asked));
+      net::Packet done = Replies::reply(request);
+      done.envelope.mutable_done();
+      return done;
     } else {
-      replies.answer(request, (self.*kMethod)(request, asked));
+      return (self.*kMethod)(request, asked);
     }
   }
 

@@ -44,7 +44,7 @@ Result<ComponentPtr> source_of(LfsContext& context, const Request& request) {
 
 }  // namespace
 
-Result<std::shared_ptr<CopiedPages>> CopiedPages::make(LfsContext& context, const Request& request,
+Result<std::unique_ptr<CopiedPages>> CopiedPages::make(LfsContext& context, const Request& request,
                                                        const Keeper& keeper, std::uint64_t pages,
                                                        std::shared_ptr<component::ParityFiles> files) {
   PIF_TRY_VALUE(const ComponentPtr source, source_of(context, request));
@@ -52,7 +52,7 @@ Result<std::shared_ptr<CopiedPages>> CopiedPages::make(LfsContext& context, cons
   const std::uint64_t count = std::min<std::uint64_t>(pages, source->state.pages());
   PIF_TRY_VALUE(auto from, component::open_parity(context.world.storage, context.components.stem(source->file),
                                                   component::OpenMode::kRead));
-  return std::make_shared<CopiedPages>(keeper, source->file, std::move(from), count, std::move(files));
+  return std::make_unique<CopiedPages>(keeper, source->file, std::move(from), count, std::move(files));
 }
 
 CopiedPages::CopiedPages(const Keeper& keeper, FileId source, component::ParityFiles from, std::uint64_t pages,
@@ -63,39 +63,21 @@ CopiedPages::CopiedPages(const Keeper& keeper, FileId source, component::ParityF
       to_(std::move(to)),
       copy_(shape_, from_, target_, *to_, pages) {}
 
-void CopiedPages::start(Works& works, Done done) {
-  PIF_ASSERT(works_ == nullptr && done != nullptr);
-  works_ = &works;
-  done_ = std::move(done);
-  step();
-}
-
-void CopiedPages::step() {
-  PIF_ASSERT(works_ != nullptr && goes_on_.has_value() && *goes_on_, target_.value);
-  const auto work = [self = shared_from_this()] {
-    self->goes_on_ = self->copy_.step(kStepBytes);
-    if (self->goes_on_ && *self->goes_on_) return;
-    if (Status finished = self->copy_.finish(); !finished && self->goes_on_)
-      self->goes_on_ = fail(std::move(finished.error()));
-  };
-  works_->submit(work, [self = shared_from_this()] {
-    if (self->goes_on_ && *self->goes_on_) return self->step();
-    self->end();
-  });
-}
-
-// Whatever kept it from going on: the pages behind are made out of rows, which says what is wrong if that fails, too.
-void CopiedPages::end() {
-  if (!goes_on_) {
+// Whatever keeps it from going on: the pages behind are made out of rows, which says what is wrong if that fails, too.
+std::uint64_t CopiedPages::run(Works& works) {
+  Result<bool> goes_on = true;
+  while (goes_on && *goes_on) goes_on = works.run([this] { return copy_.step(kStepBytes); });
+  const Status finished = works.run([this] { return copy_.finish(); });
+  const Status copied = goes_on ? finished : Status(fail(goes_on.error()));
+  if (!copied) {
     spdlog::warn("file {}: its pages are not copied from file {}: {}", name_of(target_), name_of(shape_.file),
-                 goes_on_.error().text);
-  } else if (!copy_.damage().empty()) {
+                 copied.error().text);
+    return 0;
+  }
+  if (!copy_.damage().empty())
     spdlog::warn("file {}: pages behind the first {} are not copied, but made anew: {}", name_of(target_),
                  copy_.pages(), copy_.damage());
-  }
-  PIF_ASSERT(done_ != nullptr, target_.value);
-  const Done done = std::exchange(done_, {});
-  done(goes_on_ ? copy_.pages() : 0);
+  return copy_.pages();
 }
 
 }  // namespace pif::lfs

@@ -30,15 +30,13 @@ Status Copying::check(const Request& request, const Keeper& keeper) {
   return context_.check_space(request.packet.body.size());
 }
 
-void Copying::copy_rows(const Request& request, const proto::CopyRows& asked) {
-  const auto refuse = [&](Error why) { context_.replies.answer(request, fail(std::move(why))); };
-  const auto keeper = keeper_of(context_, asked.shape());
-  if (!keeper) return refuse(keeper.error());
-  if (const auto ok = check(request, *keeper); !ok) return refuse(ok.error());
-  auto rows = take_copied_rows(*keeper, asked, request.packet.body.span());
-  if (!rows) return refuse(std::move(rows.error()));
-  if (asked.generation() == 0) return gathering_.copy(request, *keeper, std::move(*rows));
-  covering_.copy(request, *keeper, std::move(*rows));
+std::optional<Status> Copying::copy_rows(const Request& request, const proto::CopyRows& asked) {
+  PIF_TRY_VALUE(const Keeper keeper, keeper_of(context_, asked.shape()));
+  PIF_TRY(check(request, keeper));
+  PIF_TRY_VALUE(const auto rows, take_copied_rows(keeper, asked, request.packet.body.span()));
+  if (asked.generation() == 0) return gathering_.copy(request, keeper, rows);
+  covering_.copy(request, keeper, rows);
+  return std::nullopt;
 }
 
 }  // namespace pif::lfs

@@ -228,9 +228,10 @@ void Covering::begin(Line& line, const Waiting& one) {
   ++line.syncing;
   const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, line.keeper,
                                                members, plan, c.parity);
-  run->start(c.state.shape(), [this, &line, one, pages](const Status& status, const ParityRun::Outcome& outcome) {
-    written(line, one, pages, status, outcome);
-  });
+  start_run(context_.fibers, run, c.state.shape(),
+            [this, &line, one, pages](const Status& status, const ParityRun::Outcome& outcome) {
+              written(line, one, pages, status, outcome);
+            });
 }
 
 // What earlier generations copied behind the base of a new one goes before anything takes its place. Else one of them

@@ -271,11 +271,12 @@ void FileRestore::run_parity(const MemberOptions& members, const ParityPlan& pla
   ++errands_;
   const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, *keeper_,
                                                members, plan, parity_);
-  run->start(own_->shape, [self = shared_from_this()](const Status& status, const ParityRun::Outcome&) {
-    --self->errands_;
-    if (!status) return self->fail_with(status.error());
-    self->step();
-  });
+  start_run(keeping_.context.fibers, run, own_->shape,
+            [self = shared_from_this()](const Status& status, const ParityRun::Outcome&) {
+              --self->errands_;
+              if (!status) return self->fail_with(status.error());
+              self->step();
+            });
 }
 
 // Everything goes on from here. Work may end before the call that begins it.

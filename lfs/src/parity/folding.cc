@@ -92,18 +92,19 @@ void Covering::fold_up_to(Line& line, const FileLength& published) {
   members.copied = std::move(*copied);
   const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, line.keeper,
                                                members, plan, c.parity);
-  run->start(c.state.shape(), [this, &line, pages](const Status& status, const ParityRun::Outcome&) {
-    Component& component = *line.component;
-    if (!status || component.is_removed() || component.failure) return folded(line, pages, status);
-    const auto opened = context_.components.open_parity(component, component::OpenMode::kCreate);
-    if (!opened) return folded(line, pages, opened);
-    const auto bytes = component.frames ? component.frames->end - component.state.pap_begin() : 0;
-    keeping_.seal_sync.add_parity(line.component, component.parity, bytes, false,
-                                  [this, &line, pages](const Status& done) {
-                                    if (!done) context_.components.set_failed(*line.component, done.error());
-                                    folded(line, pages, done);
-                                  });
-  });
+  start_run(context_.fibers, run, c.state.shape(),
+            [this, &line, pages](const Status& status, const ParityRun::Outcome&) {
+              Component& component = *line.component;
+              if (!status || component.is_removed() || component.failure) return folded(line, pages, status);
+              const auto opened = context_.components.open_parity(component, component::OpenMode::kCreate);
+              if (!opened) return folded(line, pages, opened);
+              const auto bytes = component.frames ? component.frames->end - component.state.pap_begin() : 0;
+              keeping_.seal_sync.add_parity(line.component, component.parity, bytes, false,
+                                            [this, &line, pages](const Status& done) {
+                                              if (!done) context_.components.set_failed(*line.component, done.error());
+                                              folded(line, pages, done);
+                                            });
+            });
 }
 
 // The frames stay until the catalogue has the pages.

@@ -6,11 +6,6 @@
 // An LFS that has no rows of the file has a component all the same, which the gather makes and seals.
 #pragma once
 
-#include <deque>
-#include <memory>
-#include <unordered_map>
-#include <vector>
-
 #include "parity/copied_rows.h"
 #include "parity/keeping.h"
 
@@ -20,65 +15,42 @@ class Gathering {
  public:
   explicit Gathering(Keeping& keeping);
 
-  // Answers later. Twice the same is done once.
-  void gather(const Request& request, const proto::Gather& asked);
-  // CopyRows of a file that is being created; checked. Makes the component if it is not there. Answers when the frames
+  // Twice the same is done once.
+  [[nodiscard]] Status gather(const Request& request, const proto::Gather& asked);
+  // CopyRows of a file that is being created; checked. Makes the component if it is not there. Returns when the frames
   // are written; they are durable with the gather.
-  void copy(const Request& request, const Keeper& keeper, CopiedRowsPtr rows);
+  [[nodiscard]] Status copy(const Request& request, const Keeper& keeper, const CopiedRowsPtr& rows);
 
  private:
-  struct Asked {
-    ReplyToken token = 0;
-    std::uint64_t view = 0;  // as the request says it
-  };
+  // What there is to write.
   struct Job {
-    ComponentPtr component;
-    Keeper keeper;
+    const Keeper& keeper;
     FileLength file_length;
-    std::vector<Asked> asked;
-    bool is_new = false;  // the component: made for this
     std::uint64_t pages = 0;
-    std::uint64_t view = 0;  // in which it began
     std::shared_ptr<component::ParityFiles> files;
     MemberOptions members;
     ParityPlan plan;
     std::uint64_t pap_begin = 0;  // no frame is needed before
   };
-  using JobPtr = std::shared_ptr<Job>;
-  // Copies of one file, written one after the other.
-  struct CopyLine {
-    struct Waiting {
-      Asked asked;
-      Keeper keeper;
-      CopiedRowsPtr rows;
-    };
-    ComponentPtr component;
-    std::deque<Waiting> waiting;
-    bool is_busy = false;
-  };
 
-  // The component, made if it is not there. Nothing: its gather has ended before.
-  [[nodiscard]] Result<ComponentPtr> prepare(const Request& request, const Keeper& keeper);
+  // The component, made if it is not there.
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request, const Keeper& keeper);
-  [[nodiscard]] Status begin(const Request& request, const JobPtr& job);
-  // What its source has of it, if there is one.
-  void copy_pages(const Request& request, const JobPtr& job);
+  // Whether it was gathered before. An error: it is another one, or in another state.
+  [[nodiscard]] Result<bool> check(const Request& request, const Component& component, const Keeper& keeper) const;
+  [[nodiscard]] Status write(const Request& request, Component& component, Job& job);
+  [[nodiscard]] Status write_rows(const Component& component, Job& job);
+  // How many pages its source has of it, if there is one: they are copied.
+  std::uint64_t copy_pages(const Request& request, const Job& job);
   // Away from the loop.
   [[nodiscard]] static Status find_copied(Job& job, const std::vector<bool>& is_absent);
-  void run(const JobPtr& job);
-  void written(const JobPtr& job, const Status& status, const ParityRun::Outcome& outcome);
-  void synced(const JobPtr& job, const Status& status);
-  void committed(const JobPtr& job, const Status& status);
-  void end(const JobPtr& job, const Status& status);
+  [[nodiscard]] Status make_durable(const ComponentPtr& component, const Job& job, bool is_new);
+  [[nodiscard]] Status publish(const ComponentPtr& component, const Job& job);
 
   [[nodiscard]] Result<ComponentPtr> component_to_copy_to(const Request& request);
-  void copy_next(std::uint64_t file);
-  void copied(std::uint64_t file, const Asked& asked, const Status& status);
+  [[nodiscard]] Status check_copy(const Request& request, Component& component) const;
 
   Keeping& keeping_;
   LfsContext& context_;
-  std::unordered_map<std::uint64_t, JobPtr> jobs_;      // by file
-  std::unordered_map<std::uint64_t, CopyLine> copies_;  // by file; only those with something to do
 };
 
 }  // namespace pif::lfs

@@ -12,7 +12,10 @@ namespace pif::lfs {
 
 struct Keeping {
   Keeping(LfsContext& context_in, SealSync& seal_sync_in)
-      : context(context_in), seal_sync(seal_sync_in), peers(context_in), works(context_in.world.executor) {}
+      : context(context_in),
+        seal_sync(seal_sync_in),
+        peers(context_in),
+        works(context_in.fibers, context_in.world.executor) {}
 
   // So many bytes of the members' rows are not worth descriptors.
   bool are_few(std::uint64_t bytes) const { return bytes < context.config.near_from_bytes; }

@@ -82,25 +82,21 @@ Status MemberRows::check_generation(std::size_t member, std::uint64_t generation
               name_of(member));
 }
 
-void MemberRows::open(const proto::ComponentShape& shape, Peers::Done done) {
+Status MemberRows::open(const proto::ComponentShape& shape) {
   PIF_ASSERT(!grant_);
-  auto granted = peers_.grant(shape, options_.epoch);
-  if (!granted) return done(fail(std::move(granted.error())));
-  grant_ = std::move(*granted);
+  PIF_TRY_VALUE(grant_, peers_.grant(shape, options_.epoch));
   const auto wanted = options_.by_message ? access::DataPath::kMessages : access::DataPath::kAuto;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (limits_[i].empty() || options_.without == i || is_copied(i)) continue;
     members_[i].access =
         std::make_unique<access::ComponentAccess>(storage_, grant_->parts(), keeper_.members.lfs[i], wanted);
   }
-  if (options_.by_message) return done({});
-  peers_.run(
-      *grant_,
-      [this](access::Requests& requests) {
-        for (Member& member : members_)
-          if (member.access) member.access->open_reader(requests);
-      },
-      [this, done = std::move(done)](const Status& status) { done(status ? take_readers() : status); });
+  if (options_.by_message) return {};
+  PIF_TRY(peers_.run(*grant_, [this](access::Requests& requests) {
+    for (Member& member : members_)
+      if (member.access) member.access->open_reader(requests);
+  }));
+  return take_readers();
 }
 
 Status MemberRows::take_readers() {
@@ -138,19 +134,16 @@ std::vector<component::RowSource*> MemberRows::sources() {
 
 // ---- by message ----------------------------------------------------------------------------------------------------
 
-void MemberRows::fetch(Range parity_rows, Peers::Done done) {
+Status MemberRows::fetch(Range parity_rows) {
   PIF_ASSERT(grant_ != nullptr && !parity_rows.empty(), parity_rows.begin);
-  peers_.run(
-      *grant_,
-      [this, parity_rows](access::Requests& requests) {
-        for (std::size_t i = 0; i < members_.size(); ++i) {
-          if (!is_far(members_[i])) continue;
-          const Range rows = cut(parity_rows, limits_[i]);
-          members_[i].fetched.start(keeper_.shape.row_of(i, rows.begin), keeper_.size());
-          if (!rows.empty()) ask(requests, i, rows);
-        }
-      },
-      std::move(done));
+  return peers_.run(*grant_, [this, parity_rows](access::Requests& requests) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (!is_far(members_[i])) continue;
+      const Range rows = cut(parity_rows, limits_[i]);
+      members_[i].fetched.start(keeper_.shape.row_of(i, rows.begin), keeper_.size());
+      if (!rows.empty()) ask(requests, i, rows);
+    }
+  });
 }
 
 void MemberRows::ask(access::Requests& requests, std::size_t member, Range parity_rows) {

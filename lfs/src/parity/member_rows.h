@@ -49,13 +49,14 @@ class MemberRows {
 
   // Attaches to members that have rows. kInvalid, kNotFound: a member does not have the rows that the file's length
   // says; else what LFSs say. Errors name LFSs.
-  void open(const proto::ComponentShape& shape, Peers::Done done);
+  // Called by a fiber, as fetch().
+  [[nodiscard]] Status open(const proto::ComponentShape& shape);
   // Whether a window must be fetched before its rows are read.
   bool is_any_far() const;
   // Whether a member's rows come from copies: frames of them are there.
   bool is_copied(std::size_t member) const { return !options_.copied.empty() && options_.copied[member] != nullptr; }
   // Fetches rows of these parity rows that are to be read: all that is fetched before is gone. After open().
-  void fetch(Range parity_rows, Peers::Done done);
+  [[nodiscard]] Status fetch(Range parity_rows);
   // Parity rows of which this member's rows are read.
   Range parity_rows(std::size_t member) const { return limits_[member]; }
   // By member; valid as long as this object. Null: has no rows, or is not asked.

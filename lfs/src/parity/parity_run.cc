@@ -26,12 +26,21 @@ ParityRun::ParityRun(Peers& peers, component::Storage& storage, Works& works, co
   outcome_.end = plan.end;
 }
 
-void ParityRun::start(const proto::ComponentShape& shape, Done done) {
-  done_ = std::move(done);
-  rows_.open(shape, [self = shared_from_this()](const Status& status) {
-    if (!status) return self->end(status);
-    self->step();
-  });
+Status ParityRun::run(const proto::ComponentShape& shape) {
+  PIF_TRY(rows_.open(shape));
+  const std::uint64_t page_rows = keeper_.shape.page_rows();
+  for (Window window = next_window(); !window.empty(); window = next_window()) {
+    const Range rows =
+        window.pages.empty() ? window.frames : Range{window.pages.begin * page_rows, window.pages.end * page_rows};
+    if (rows_.is_any_far()) PIF_TRY(rows_.fetch(rows));
+    PIF_TRY(works_.run([&] { return write(window); }));
+  }
+  return {};
+}
+
+void start_run(daemon::Fibers& fibers, std::shared_ptr<ParityRun> run, const proto::ComponentShape& shape,
+               ParityRun::Done done) {
+  fibers.start([run = std::move(run), shape, done = std::move(done)] { done(run->run(shape), run->outcome()); });
 }
 
 std::uint64_t ParityRun::window_pages() const {
@@ -53,33 +62,6 @@ ParityRun::Window ParityRun::next_window() {
   window.pages = take(plan_.pages, pages);
   if (window.pages.empty()) window.frames = take(plan_.frames, pages * keeper_.shape.page_rows());
   return window;
-}
-
-void ParityRun::step() {
-  const Window window = next_window();
-  if (window.pages.empty() && window.frames.empty()) return end({});
-  const std::uint64_t page_rows = keeper_.shape.page_rows();
-  const Range rows =
-      window.pages.empty() ? window.frames : Range{window.pages.begin * page_rows, window.pages.end * page_rows};
-  if (!rows_.is_any_far()) return work(window);
-  rows_.fetch(rows, [self = shared_from_this(), window](const Status& status) {
-    if (!status) return self->end(status);
-    self->work(window);
-  });
-}
-
-void ParityRun::work(const Window& window) {
-  works_.submit([self = shared_from_this(), window] { self->result_ = self->write(window); },
-                [self = shared_from_this()] {
-                  if (!self->result_) return self->end(self->result_);
-                  self->step();
-                });
-}
-
-void ParityRun::end(const Status& status) {
-  PIF_ASSERT(done_ != nullptr);
-  const Done done = std::exchange(done_, {});
-  done(status, outcome_);
 }
 
 // ---- away from the loop --------------------------------------------------------------------------------------------

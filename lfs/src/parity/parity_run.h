@@ -21,29 +21,30 @@ struct ParityPlan {
   std::uint64_t end = 0;         // of .pap: where the frames go
 };
 
-class ParityRun : public std::enable_shared_from_this<ParityRun> {
+class ParityRun {
  public:
   struct Outcome {
     std::vector<component::Frame> frames;  // written
     std::uint64_t end = 0;                 // of .pap
   };
-  using Done = std::function<void(const Status&, Outcome&)>;
+  // status: of the run. outcome: what was written, also by one that failed.
+  using Done = std::function<void(const Status& status, Outcome& outcome)>;
 
   ParityRun(Peers& peers, component::Storage& storage, Works& works, const Keeper& keeper, const MemberOptions& options,
             const ParityPlan& plan, std::shared_ptr<component::ParityFiles> files);
-  // done: later, or before this returns; on the loop's thread.
-  void start(const proto::ComponentShape& shape, Done done);
+  // Called by a fiber, once.
+  [[nodiscard]] Status run(const proto::ComponentShape& shape);
+  // What was written, also by one that failed.
+  Outcome& outcome() { return outcome_; }
 
  private:
   struct Window {
     Range pages;
     Range frames;
+    bool empty() const { return pages.empty() && frames.empty(); }
   };
   Window next_window();
   std::uint64_t window_pages() const;
-  void step();
-  void work(const Window& window);
-  void end(const Status& status);
   // Away from the loop.
   [[nodiscard]] Status write(const Window& window);
   [[nodiscard]] Status write_frames(std::size_t member, Range parity_rows, component::RowSource& source);
@@ -56,8 +57,10 @@ class ParityRun : public std::enable_shared_from_this<ParityRun> {
   std::shared_ptr<component::ParityFiles> files_;
   MemberRows rows_;
   Outcome outcome_;
-  Status result_;  // of the work under way
-  Done done_;
 };
+
+// The same on a fiber of its own.
+void start_run(daemon::Fibers& fibers, std::shared_ptr<ParityRun> run, const proto::ComponentShape& shape,
+               ParityRun::Done done);
 
 }  // namespace pif::lfs

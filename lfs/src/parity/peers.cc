@@ -21,8 +21,10 @@ Peers::Peers(LfsContext& context)
     : context_(context),
       begun_(context.now()),
       calls_(context.world.messenger, kFirstCall),
-      links_(context.world.messenger, calls_, {net::Route::kAuto, context.config.name, kPatience}) {
+      links_(context.world.messenger, calls_, {net::Route::kAuto, context.config.name, kPatience}),
+      news_(context.fibers) {
   links_.set_cluster(context.config.cluster);
+  context.fibers.start([this] { serve(); });
 }
 
 bool Peers::is_new() const { return context_.now() - begun_ < kNewFor; }
@@ -31,36 +33,40 @@ bool Peers::offer(net::Delivery& delivery) {
   using Kind = net::Delivery::Kind;
   if (delivery.kind == Kind::kClosed) {
     links_.closed(delivery.peer);
+    news_.notify();
     return calls_.offer(delivery);
   }
   if (delivery.kind != Kind::kPacket || !net::is_reply(delivery.packet.envelope)) return false;
   const auto id = delivery.packet.envelope.id();
-  return id >= kFirstCall && id < kEndCall && calls_.offer(delivery);
+  if (id < kFirstCall || id >= kEndCall || !calls_.offer(delivery)) return false;
+  news_.notify();
+  return true;
 }
 
-void Peers::tick() {
-  calls_.expire();
-  is_fresh_ = false;
-  for (auto at = errands_.begin(); at != errands_.end();) {
-    Status status = at->requests->step();
-    if (!status && access::is_lost(status.error().code) && is_new()) {  // it may be elsewhere than it was said to be
-      context_.peer_list.want();
-      status = fail(Code::kRetry, std::move(status.error().text), std::move(status.error().node));
-    }
-    if (status && !at->requests->idle()) {
-      ++at;
-      continue;
-    }
-    at->requests.reset();
-    const Done done = std::move(at->done);
-    done(status);  // may add errands, behind all others
-    at = errands_.erase(at);
+void Peers::serve() {
+  for (;;) {
+    news_.wait(next_try());
+    calls_.expire();
+    for (Errand& errand : errands_)
+      if (!errand.result) step(errand);
   }
 }
 
-Time Peers::next_deadline() const {
+void Peers::step(Errand& errand) {
+  Status status = errand.requests->step();
+  if (!status && access::is_lost(status.error().code) && is_new()) {  // it may be elsewhere than it was said to be
+    context_.peer_list.want();
+    status = fail(Code::kRetry, std::move(status.error().text), std::move(status.error().node));
+  }
+  if (status && !errand.requests->idle()) return;
+  errand.result = std::move(status);
+  context_.fibers.wake(errand.wait);
+}
+
+Time Peers::next_try() const {
   Time next = calls_.next_deadline();
-  for (const Errand& errand : errands_) next = std::min(next, errand.requests->next_try());
+  for (const Errand& errand : errands_)
+    if (!errand.result) next = std::min(next, errand.requests->next_try());
   return next;
 }
 
@@ -98,13 +104,33 @@ Result<std::unique_ptr<access::Grant>> Peers::grant(const proto::ComponentShape&
   return made;
 }
 
+std::unique_ptr<access::Requests> Peers::begin(access::Grant& grant, const Add& add) {
+  PIF_ASSERT(add != nullptr && !grant.is_borrowed());
+  auto requests = std::make_unique<access::Requests>(links_, grant);
+  add(*requests);
+  return requests;
+}
+
+Status Peers::finish(std::unique_ptr<access::Requests> requests) {
+  const auto errand = errands_.emplace(errands_.end());
+  const daemon::AtExit forget([this, errand] { errands_.erase(errand); });
+  errand->requests = std::move(requests);
+  errand->wait = context_.fibers.begin_wait();
+  news_.notify();
+  context_.fibers.wait(errand->wait);
+  PIF_ASSERT(errand->result.has_value());
+  return std::move(*errand->result);
+}
+
+Status Peers::run(access::Grant& grant, const Add& add) { return finish(begin(grant, add)); }
+
 void Peers::run(access::Grant& grant, const Add& add, Done done) {
-  PIF_ASSERT(done != nullptr && add != nullptr && !grant.is_borrowed());
-  Errand& errand = errands_.emplace_back();
-  errand.done = std::move(done);
-  errand.requests = std::make_unique<access::Requests>(links_, grant);
-  add(*errand.requests);
-  is_fresh_ = true;
+  PIF_ASSERT(done != nullptr);
+  // What `done` keeps outlives the requests.
+  context_.fibers.start([this, done = std::move(done),
+                         requests = std::make_shared<std::unique_ptr<access::Requests>>(begin(grant, add))] {
+    done(finish(std::move(*requests)));
+  });
 }
 
 }  // namespace pif::lfs

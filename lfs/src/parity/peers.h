@@ -5,6 +5,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 
 #include "context/lfs_context.h"
 #include "pif/access/grant.h"
@@ -23,31 +24,35 @@ class Peers {
 
   // Takes what answers our requests, and the loss of LFSs. False for what is not ours, or concerns others too.
   bool offer(net::Delivery& delivery);
-  // Once per turn.
-  void tick();
-  Time next_deadline() const;
-  // Something was added since the last tick.
-  bool is_fresh() const { return is_fresh_; }
 
   // The right to read a file's components. epoch: of who asks for it. kInvalid: the shape. kRetry: where
   // an LFS of the file is will be known in a moment.
   [[nodiscard]] Result<std::unique_ptr<access::Grant>> grant(const proto::ComponentShape& shape, std::uint64_t epoch);
-  // Sends what `add` adds and what its answers add. done: from tick(), when all have been answered, or one has failed.
-  // The grant outlives that.
+  // Sends what `add` adds and what its answers add, until all have been answered, or one has failed. Called by a fiber.
+  // The grant outlives it.
+  [[nodiscard]] Status run(access::Grant& grant, const Add& add);
+  // The same on a fiber of its own. The grant outlives `done`.
   void run(access::Grant& grant, const Add& add, Done done);
 
  private:
   bool is_new() const;  // it has just begun
   struct Errand {
-    Done done;
-    std::unique_ptr<access::Requests> requests;  // goes first: it refers to what `done` keeps
+    std::unique_ptr<access::Requests> requests;
+    daemon::Fibers::WaitId wait{};
+    std::optional<Status> result;
   };
+  // On a fiber of its own, as long as this object lives.
+  void serve();
+  [[nodiscard]] std::unique_ptr<access::Requests> begin(access::Grant& grant, const Add& add);
+  [[nodiscard]] Status finish(std::unique_ptr<access::Requests> requests);
+  void step(Errand& errand);
+  Time next_try() const;
   LfsContext& context_;
   const Time begun_;
   net::Calls calls_;
   access::LfsLinks links_;
   std::list<Errand> errands_;
-  bool is_fresh_ = false;
+  daemon::Event news_;  // an answer, or an errand
 };
 
 }  // namespace pif::lfs

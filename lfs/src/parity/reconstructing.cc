@@ -263,9 +263,10 @@ void Reconstructing::read_pages(const JobPtr& job) {
     job->result = status;
     answer(job);
   };
-  job->others->open(job->component->state.shape(), [job, rows, fetched](const Status& status) {
-    if (!status || !job->others->is_any_far()) return fetched(status);
-    job->others->fetch(rows, fetched);
+  context_.fibers.start([job, rows, fetched] {
+    Status status = job->others->open(job->component->state.shape());
+    if (status && job->others->is_any_far()) status = job->others->fetch(rows);
+    fetched(status);
   });
 }
 

@@ -2,43 +2,38 @@
 // The loop's thread.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <utility>
 
 #include "pif/base/executor.h"
+#include "pif/daemon/fibers.h"
 
 namespace pif::lfs {
 
 class Works {
  public:
-  explicit Works(Executor& executor) : executor_(executor) {}
+  Works(daemon::Fibers& fibers, Executor& executor) : fibers_(fibers), executor_(executor), slots_(fibers, kAtOnce) {}
 
+  // As daemon::disk(), in turn.
+  template <typename Work>
+  auto run(Work work) {
+    const auto slot = slots_.acquire();
+    return daemon::disk(fibers_, executor_, std::move(work));
+  }
   // As Executor::submit().
   void submit(std::function<void()> work, std::function<void()> done) {
-    waiting_.emplace_back(std::move(work), std::move(done));
-    begin();
+    fibers_.start([this, work = std::move(work), done = std::move(done)] {
+      run(work);
+      done();
+    });
   }
 
  private:
   static constexpr unsigned kAtOnce = 3;
 
-  void begin() {
-    while (under_way_ < kAtOnce && !waiting_.empty()) {
-      auto [work, done] = std::move(waiting_.front());
-      waiting_.pop_front();
-      ++under_way_;
-      executor_.submit(std::move(work), [this, done = std::move(done)] {
-        --under_way_;
-        done();
-        begin();
-      });
-    }
-  }
-
+  daemon::Fibers& fibers_;
   Executor& executor_;
-  std::deque<std::pair<std::function<void()>, std::function<void()>>> waiting_;
-  unsigned under_way_ = 0;
+  daemon::Slots slots_;
 };
 
 }  // namespace pif::lfs

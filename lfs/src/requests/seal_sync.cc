@@ -43,6 +43,23 @@ void SealSync::add_restored(const ComponentPtr& component, std::shared_ptr<compo
       bytes / (kSmallRestoredBytes / kSmallBytes));
 }
 
+Status SealSync::sync(const ComponentPtr& component) {
+  return daemon::await<Status>(context_.fibers, [&](auto done) { add(component, std::move(done)); });
+}
+
+Status SealSync::sync_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity,
+                             std::uint64_t bytes, bool is_new) {
+  return daemon::await<Status>(
+      context_.fibers, [&](auto done) { add_parity(component, std::move(parity), bytes, is_new, std::move(done)); });
+}
+
+Status SealSync::sync_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
+                               std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes) {
+  return daemon::await<Status>(context_.fibers, [&](auto done) {
+    add_restored(component, std::move(files), std::move(parity), bytes, std::move(done));
+  });
+}
+
 Status SealSync::Item::sync() const {
   if (files) PIF_TRY(component::sync(*files));
   return parity ? component::sync(*parity) : Status();

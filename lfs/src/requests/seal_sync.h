@@ -28,6 +28,12 @@ class SealSync {
   // Nobody waits for this one alone, so that larger ones, too, are synced with others.
   void add_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
                     std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes, Done done);
+  // Each waits until they are durable, or why not. Called by a fiber.
+  [[nodiscard]] Status sync(const ComponentPtr& component);
+  [[nodiscard]] Status sync_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity,
+                                   std::uint64_t bytes, bool is_new);
+  [[nodiscard]] Status sync_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
+                                     std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes);
   // Once per turn: what has waited begins, unless enough is under way.
   void advance();
 

@@ -105,9 +105,10 @@ void ScrubPages::fetch() {
   is_busy_ = true;
   rows_ = std::make_shared<MemberRows>(job_->pass.keeping.peers, job_->context().world.storage, job_->keeper,
                                        members_of(rows_of(window_)));
-  rows_->open(component_->state.shape(), [self = shared_from_this()](const Status& status) {
-    if (!status || !self->rows_->is_any_far()) return self->fetched(status);
-    self->rows_->fetch(self->rows_of(self->window_), [self](const Status& done) { self->fetched(done); });
+  job_->context().fibers.start([self = shared_from_this()] {
+    Status status = self->rows_->open(self->component_->state.shape());
+    if (status && self->rows_->is_any_far()) status = self->rows_->fetch(self->rows_of(self->window_));
+    self->fetched(status);
   });
 }
 
@@ -284,8 +285,8 @@ void ScrubPages::gather() {
   is_busy_ = true;
   const auto run = std::make_shared<ParityRun>(job_->pass.keeping.peers, job_->context().world.storage,
                                                job_->pass.keeping.works, job_->keeper, members, plan, files_);
-  run->start(component_->state.shape(),
-             [self = shared_from_this()](const Status& status, ParityRun::Outcome&) { self->gathered(status); });
+  start_run(job_->context().fibers, run, component_->state.shape(),
+            [self = shared_from_this()](const Status& status, ParityRun::Outcome&) { self->gathered(status); });
 }
 
 void ScrubPages::gathered(const Status& status) {
@@ -413,9 +414,10 @@ void ScrubPages::write_frames() {
   is_busy_ = true;
   const auto run = std::make_shared<ParityRun>(job_->pass.keeping.peers, job_->context().world.storage,
                                                job_->pass.keeping.works, job_->keeper, members, plan, files_);
-  run->start(c.state.shape(), [self = shared_from_this()](const Status& status, ParityRun::Outcome& outcome) {
-    self->frames_written(status, outcome);
-  });
+  start_run(job_->context().fibers, run, c.state.shape(),
+            [self = shared_from_this()](const Status& status, ParityRun::Outcome& outcome) {
+              self->frames_written(status, outcome);
+            });
 }
 
 // Files that were missing have names now.

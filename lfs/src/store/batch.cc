@@ -83,6 +83,34 @@ void CatalogueBatch::note(Done done) {
       {}, [](kv::Transaction&) { return Status(); }, std::move(done));
 }
 
+Status CatalogueBatch::commit(const ComponentPtr& component, Change change) {
+  return daemon::await<Status>(fibers_, [&](auto done) { update(component, std::move(change), std::move(done)); });
+}
+Status CatalogueBatch::commit_erase(const ComponentPtr& component) {
+  return daemon::await<Status>(fibers_, [&](auto done) { erase(component, std::move(done)); });
+}
+Status CatalogueBatch::commit_quarantine(const ComponentPtr& component) {
+  return daemon::await<Status>(fibers_, [&](auto done) { quarantine(component, std::move(done)); });
+}
+Status CatalogueBatch::commit_restore(const proto::ComponentState& state) {
+  return daemon::await<Status>(fibers_, [&](auto done) { restore(state, std::move(done)); });
+}
+Status CatalogueBatch::commit_end_quarantine(FileId file) {
+  return daemon::await<Status>(fibers_, [&](auto done) { end_quarantine(file, std::move(done)); });
+}
+Status CatalogueBatch::commit_view(const std::string& packed) {
+  return daemon::await<Status>(fibers_, [&](auto done) { keep_view(packed, std::move(done)); });
+}
+Status CatalogueBatch::commit_scrub(const catalogue::ScrubRecord& record) {
+  return daemon::await<Status>(fibers_, [&](auto done) { keep_scrub(record, std::move(done)); });
+}
+Status CatalogueBatch::commit_lacking(const proto::StoredLacking& lacking) {
+  return daemon::await<Status>(fibers_, [&](auto done) { keep_lacking(lacking, std::move(done)); });
+}
+Status CatalogueBatch::commit_numbers() {
+  return daemon::await<Status>(fibers_, [&](auto done) { note(std::move(done)); });
+}
+
 void CatalogueBatch::flush() {
   // A call back may ask for more; that is the next transaction.
   std::vector<Item> items = std::exchange(items_, {});

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "pif/daemon/fibers.h"
 #include "pif/lfs/disk_health.h"
 #include "store/catalogue.h"
 #include "store/components.h"
@@ -18,8 +19,20 @@ class CatalogueBatch {
   using Done = std::function<void(const Status&)>;  // durable now, or why not; may ask for further changes
 
   // clock: of the quarantine. health: is told of commits that fail; may be null.
-  CatalogueBatch(Components& components, Numbers& numbers, Clock& clock, DiskHealth* health)
-      : components_(components), numbers_(numbers), clock_(clock), health_(health) {}
+  CatalogueBatch(Components& components, Numbers& numbers, Clock& clock, DiskHealth* health, daemon::Fibers& fibers)
+      : components_(components), numbers_(numbers), clock_(clock), health_(health), fibers_(fibers) {}
+
+  // Each waits until the change is durable, with all others of the turn; called by a fiber. Error: it is not.
+  // kStaleFile: the component was removed meanwhile.
+  [[nodiscard]] Status commit(const ComponentPtr& component, Change change);
+  [[nodiscard]] Status commit_erase(const ComponentPtr& component);
+  [[nodiscard]] Status commit_quarantine(const ComponentPtr& component);
+  [[nodiscard]] Status commit_restore(const proto::ComponentState& state);
+  [[nodiscard]] Status commit_end_quarantine(FileId file);
+  [[nodiscard]] Status commit_view(const std::string& packed);
+  [[nodiscard]] Status commit_scrub(const catalogue::ScrubRecord& record);
+  [[nodiscard]] Status commit_lacking(const proto::StoredLacking& lacking);
+  [[nodiscard]] Status commit_numbers();  // nothing else changes
 
   // `change` is applied to the component's state of the moment of the commit, after the changes asked for before.
   void update(ComponentPtr component, Change change, Done done = {});
@@ -60,6 +73,7 @@ class CatalogueBatch {
   Numbers& numbers_;
   Clock& clock_;
   DiskHealth* const health_;
+  daemon::Fibers& fibers_;
   std::vector<Item> items_;
 };
 

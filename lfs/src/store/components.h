@@ -17,6 +17,7 @@
 #include "pif/component/extents.h"
 #include "pif/component/parity.h"
 #include "pif/kv/store.h"
+#include "store/component_lock.h"
 #include "store/component_stage.h"
 #include "store/convert.h"
 #include "store/numbers.h"
@@ -64,6 +65,7 @@ struct Component {
   std::uint64_t applied;      // number of the last log entry that is in its in-place data, or failed
   std::uint64_t changes = 0;  // of what is inside the tail, so that work away from the loop sees whether it met one
   std::optional<Error> failure;
+  ComponentLock lock;
 
   bool is_open() const { return state.state() == kOpen; }
   Stage stage() const { return stage_; }

@@ -11,6 +11,8 @@ class Executor {
   // Runs `work` away from the loop, then `done` on the loop's thread. Both may be called before submit returns
   // (a simulation does). Called on the loop's thread only. Bounded: at most `limit` works run at once, others wait.
   virtual void submit(std::function<void()> work, std::function<void()> done) = 0;
+  // Waits for the work that runs, and drops the rest: no `done` is called any more. On the loop's thread only.
+  virtual void drain() = 0;
 };
 
 // Runs everything at once, on the caller's thread.
@@ -20,6 +22,7 @@ class InlineExecutor final : public Executor {
     work();
     done();
   }
+  void drain() override {}
 };
 
 }  // namespace pif

@@ -119,6 +119,8 @@ struct World {
   std::function<void()> on_wake =
       {};                        // called on the loop's thread at Delivery::kWake: runs the executor's completions
   DiskHealth* health = nullptr;  // of `storage`, which is watched by it; null: nobody looks at it
+  // Which of so many operations goes on first. Empty: the one that has been able to for longest.
+  std::function<std::size_t(std::size_t count)> pick = {};
 };
 
 class Lfs {

@@ -31,6 +31,7 @@ class ThreadExecutor final : public Executor {
   ThreadExecutor(Messenger& loop, unsigned threads);
   ~ThreadExecutor() override;
   void submit(std::function<void()> work, std::function<void()> done) override;
+  void drain() override;
   // Runs the `done` of all work that has ended since; they may submit more. On the loop's thread only.
   void run_completions();
 

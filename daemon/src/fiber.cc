@@ -1,11 +1,13 @@
-#include "sim/fiber.h"
+#include "pif/daemon/fiber.h"
+
+#include "pif/base/assert.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
 #include <semaphore>
 #include <thread>
 
-namespace pif::sim {
+namespace pif::daemon {
 
 struct Fiber::Context {
   std::function<void()> body;
@@ -14,7 +16,11 @@ struct Fiber::Context {
   std::thread thread;
 };
 
-Fiber::Fiber(std::function<void()> body) : context_(std::make_unique<Context>()) { context_->body = std::move(body); }
+FiberStacks::~FiberStacks() = default;
+
+Fiber::Fiber(FiberStacks&, std::function<void()> body) : context_(std::make_unique<Context>()) {
+  context_->body = std::move(body);
+}
 
 Fiber::~Fiber() {
   if (context_->thread.joinable()) context_->thread.join();
@@ -38,7 +44,7 @@ void Fiber::suspend() {
   context_->inside.acquire();
 }
 
-}  // namespace pif::sim
+}  // namespace pif::daemon
 
 #else
 
@@ -47,46 +53,16 @@ void Fiber::suspend() {
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <new>
 #include <vector>
 
-namespace pif::sim {
+namespace pif::daemon {
 namespace {
 
-constexpr std::size_t kStackBytes = 1u << 20;
-constexpr std::size_t kGuardBytes = 4096;
-
-// Stacks are used again: a fresh one costs more than a short fiber.
-class Stacks {
- public:
-  ~Stacks() {
-    for (void* stack : free_) ::munmap(stack, kStackBytes);
-  }
-  void* take() {
-    if (free_.empty()) return fresh();
-    void* stack = free_.back();
-    free_.pop_back();
-    return stack;
-  }
-  void give_back(void* stack) { free_.push_back(stack); }
-
- private:
-  static void* fresh() {
-    void* stack =
-        ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (stack == MAP_FAILED) throw std::bad_alloc();
-    ::mprotect(stack, kGuardBytes, PROT_NONE);
-    return stack;
-  }
-  std::vector<void*> free_;
-};
-
-Stacks& stacks() {
-  static thread_local Stacks all;
-  return all;
-}
+constexpr std::size_t kPageBytes = 4096;  // also of the guard
 
 // Which exceptions are in flight belongs to the stack, not to the thread.
 struct Exceptions {
@@ -104,8 +80,48 @@ void exchange_exceptions(Exceptions& with) {
 
 }  // namespace
 
+FiberStacks::~FiberStacks() {
+  PIF_ASSERT(taken_ == 0, taken_);
+  for (void* stack : free_) unmap(stack);
+}
+
+void* FiberStacks::take() {
+  ++taken_;
+  if (free_.empty()) return fresh();
+  void* stack = free_.back();
+  free_.pop_back();
+  return stack;
+}
+
+void FiberStacks::give_back(void* stack) {
+  PIF_ASSERT(taken_ > 0);
+  --taken_;
+  if (free_.size() < kept_max_)
+    free_.push_back(stack);
+  else
+    unmap(stack);
+}
+
+void* FiberStacks::fresh() const {
+  void* stack = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED || ::mprotect(stack, kPageBytes, PROT_NONE) != 0) throw std::bad_alloc();
+  return stack;
+}
+
+// The kernel knows which pages were ever used. A fiber that comes near the guard page is a mistake in the code.
+void FiberStacks::unmap(void* stack) {
+  std::vector<unsigned char> pages(bytes_ / kPageBytes);
+  if (::mincore(stack, bytes_, pages.data()) == 0) {
+    const auto first = std::find_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
+    used_max_ = std::max(used_max_, static_cast<std::size_t>(pages.end() - first) * kPageBytes);
+    PIF_ASSERT(used_max_ <= bytes_ / 2, used_max_, bytes_);
+  }
+  ::munmap(stack, bytes_);
+}
+
 // Switching is by setjmp, which asks nothing of the kernel; only the first switch to a new stack needs more.
 struct Fiber::Context {
+  FiberStacks& stacks;
   std::function<void()> body;
   void* stack = nullptr;
   bool started = false;
@@ -127,10 +143,9 @@ void enter(unsigned high, unsigned low) {
 
 void begin(Fiber::Context& c) {
   c.started = true;
-  c.stack = stacks().take();
   ::getcontext(&c.first);
   c.first.uc_stack.ss_sp = c.stack;
-  c.first.uc_stack.ss_size = kStackBytes;
+  c.first.uc_stack.ss_size = c.stacks.bytes();
   c.first.uc_link = nullptr;
   const auto address = reinterpret_cast<std::uintptr_t>(&c);
   ::makecontext(&c.first, reinterpret_cast<void (*)()>(&enter), 2, static_cast<unsigned>(address >> 32),
@@ -140,16 +155,21 @@ void begin(Fiber::Context& c) {
 
 }  // namespace
 
-Fiber::Fiber(std::function<void()> body) : context_(std::make_unique<Context>()) { context_->body = std::move(body); }
+Fiber::Fiber(FiberStacks& stacks, std::function<void()> body) : context_(new Context{.stacks = stacks}) {
+  context_->body = std::move(body);
+}
 
 Fiber::~Fiber() {
-  if (context_->stack != nullptr) stacks().give_back(context_->stack);
+  if (context_->stack == nullptr) return;
+  PIF_ASSERT(context_->ended);
+  context_->stacks.give_back(context_->stack);
 }
 
 void Fiber::resume() {
   exchange_exceptions(context_->exceptions);
   if (_setjmp(context_->outside) == 0) {
     if (context_->started) _longjmp(context_->inside, 1);
+    context_->stack = context_->stacks.take();
     begin(*context_);
   }
   exchange_exceptions(context_->exceptions);
@@ -159,6 +179,6 @@ void Fiber::suspend() {
   if (_setjmp(context_->inside) == 0) _longjmp(context_->outside, 1);
 }
 
-}  // namespace pif::sim
+}  // namespace pif::daemon
 
 #endif

@@ -1,0 +1,71 @@
+// A lock with modes: who may be inside beside whom is a table. Fair: nobody overtakes one who has waited for longer.
+// One thread, the daemon's loop.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <utility>
+
+#include "pif/daemon/fibers.h"
+
+namespace pif::daemon {
+
+class ModeLock {
+ public:
+  static constexpr unsigned kModesMax = 16;
+
+  // beside: [modes] bits; bit n of beside[m]: n may be held beside m. Symmetric. It outlives the lock.
+  explicit ModeLock(std::span<const std::uint32_t> beside);
+  // Nobody holds it or waits for it.
+  ~ModeLock();
+  ModeLock(const ModeLock&) = delete;
+  ModeLock& operator=(const ModeLock&) = delete;
+
+  // Gives the lock back at its end. The lock outlives it.
+  class Held {
+   public:
+    Held() = default;
+    Held(ModeLock& lock, unsigned mode) : lock_(&lock), mode_(mode) {}
+    Held(Held&& other) noexcept : lock_(std::exchange(other.lock_, nullptr)), mode_(other.mode_) {}
+    Held& operator=(Held&& other) noexcept {
+      std::swap(lock_, other.lock_);
+      std::swap(mode_, other.mode_);
+      return *this;
+    }
+    ~Held() { release(); }
+    void release() {
+      if (lock_ != nullptr) std::exchange(lock_, nullptr)->release(mode_);
+    }
+    bool is_held() const { return lock_ != nullptr; }
+
+   private:
+    ModeLock* lock_ = nullptr;
+    unsigned mode_ = 0;
+  };
+
+  // Waits in turn. Called by a fiber.
+  [[nodiscard]] Held acquire(Fibers& fibers, unsigned mode);
+  // At once, or nothing: is_held() says.
+  [[nodiscard]] Held try_acquire(unsigned mode);
+  bool is_held(unsigned mode) const { return holders_[mode] > 0; }
+  std::size_t waiting() const { return waiting_.size(); }
+
+ private:
+  struct Waiting {
+    Fibers* fibers;
+    Fibers::WaitId id;
+    unsigned mode;
+  };
+  bool goes(unsigned mode, unsigned other) const { return (beside_[mode] & 1u << other) != 0; }
+  bool goes_beside_holders(unsigned mode) const;
+  void release(unsigned mode);
+  void admit();
+
+  const std::span<const std::uint32_t> beside_;
+  std::array<unsigned, kModesMax> holders_{};  // by mode
+  std::deque<Waiting> waiting_;
+};
+
+}  // namespace pif::daemon

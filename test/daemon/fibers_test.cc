@@ -1,0 +1,284 @@
+#include "pif/daemon/fibers.h"
+
+#include <random>
+#include <stdexcept>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "pif/daemon/mode_lock.h"
+
+namespace pif::daemon {
+namespace {
+
+class HandClock final : public Clock {
+ public:
+  Time now() const override { return at; }
+  std::int64_t wall_seconds() const override { return 0; }
+  Time at{};
+};
+
+// Does nothing before it is told to.
+class LateExecutor final : public Executor {
+ public:
+  void submit(std::function<void()> work, std::function<void()> done) override {
+    works.emplace_back(std::move(work), std::move(done));
+  }
+  void drain() override { works.clear(); }
+  void run() {
+    for (auto& [work, done] : std::exchange(works, {})) {
+      work();
+      done();
+    }
+  }
+  std::vector<std::pair<std::function<void()>, std::function<void()>>> works;
+};
+
+struct Fixture {
+  HandClock clock;
+  Fibers fibers{clock};
+  std::string log;
+};
+
+TEST_CASE("a fiber runs until it waits, and goes on when it is woken") {
+  Fixture f;
+  Fibers::WaitId id{};
+  const bool ended = f.fibers.start([&] {
+    f.log += "a";
+    id = f.fibers.begin_wait();
+    CHECK(f.fibers.wait(id));
+    f.log += "b";
+  });
+  CHECK_FALSE(ended);
+  CHECK(f.fibers.count() == 1);
+  f.fibers.run();
+  CHECK(f.log == "a");
+  f.fibers.wake(id);
+  CHECK(f.fibers.next_deadline() == Time::min());
+  f.fibers.run();
+  CHECK(f.log == "ab");
+  CHECK(f.fibers.count() == 0);
+  f.fibers.wake(id);  // has no effect any more
+  CHECK(f.fibers.next_deadline() == kNever);
+}
+
+TEST_CASE("a wait that was ended before it began costs no switch, and counts") {
+  Fixture f;
+  CHECK(f.fibers.start([&] {
+    const auto id = f.fibers.begin_wait();
+    f.fibers.wake(id);
+    CHECK(f.fibers.wait(id));
+    CHECK(f.fibers.waits() == 1);
+  }));
+}
+
+TEST_CASE("a wait ends by its time") {
+  Fixture f;
+  bool woken = true;
+  f.fibers.start([&] { woken = f.fibers.wait(f.fibers.begin_wait(), Time(std::chrono::seconds(5))); });
+  CHECK(f.fibers.next_deadline() == Time(std::chrono::seconds(5)));
+  f.clock.at = Time(std::chrono::seconds(4));
+  f.fibers.run();
+  CHECK(woken);
+  f.clock.at = Time(std::chrono::seconds(5));
+  f.fibers.run();
+  CHECK_FALSE(woken);
+  CHECK(f.fibers.next_deadline() == kNever);
+}
+
+TEST_CASE("fibers that settle go on after all others") {
+  Fixture f;
+  f.fibers.start([&] {
+    f.fibers.settle();
+    f.log += "last";
+  });
+  for (const char* name : {"a", "b"})
+    f.fibers.start([&f, name] {
+      for (int i = 0; i < 3; ++i) {
+        const auto id = f.fibers.begin_wait();
+        f.fibers.start([&f, id] { f.fibers.wake(id); });
+        f.fibers.wait(id);
+        f.log += name;
+      }
+    });
+  f.fibers.run();
+  CHECK(f.log == "ababablast");
+}
+
+TEST_CASE("work away from the loop gives its result to the fiber that waits") {
+  Fixture f;
+  LateExecutor executor;
+  int result = 0;
+  f.fibers.start([&] {
+    const int seven = 7;
+    result = disk(f.fibers, executor, [&] { return seven * 6; });
+  });
+  CHECK(result == 0);
+  executor.run();
+  f.fibers.run();
+  CHECK(result == 42);
+}
+
+TEST_CASE("a call back is awaited, whether it comes at once or later") {
+  Fixture f;
+  std::function<void(int)> later;
+  std::string got;
+  f.fibers.start([&] {
+    got += std::to_string(await<int>(f.fibers, [](const auto& done) { done(1); }));
+    got += std::to_string(await<int>(f.fibers, [&](auto done) { later = std::move(done); }));
+  });
+  CHECK(got == "1");
+  later(2);
+  f.fibers.run();
+  CHECK(got == "12");
+}
+
+TEST_CASE("fibers that are ended run their destructors, and nothing else") {
+  Fixture f;
+  LateExecutor executor;
+  f.fibers.start([&] {
+    const AtExit note([&] { f.log += "end"; });
+    f.fibers.sleep_until(kNever - std::chrono::seconds(1));
+    f.log += "not this";
+  });
+  f.fibers.start([&] {
+    const AtExit note([&] { f.log += "end"; });
+    (void)disk(f.fibers, executor, [] { return 1; });
+    f.log += "nor this";
+  });
+  executor.drain();
+  f.fibers.end_all();
+  CHECK(f.log == "endend");
+  CHECK(f.fibers.count() == 0);
+}
+
+TEST_CASE("what a fiber throws comes out where it is run") {
+  Fixture f;
+  Fibers::WaitId id{};
+  f.fibers.start([&] {
+    id = f.fibers.begin_wait();
+    f.fibers.wait(id);
+    throw std::runtime_error("thrown");
+  });
+  f.fibers.wake(id);
+  CHECK_THROWS_WITH(f.fibers.run(), "thrown");
+  CHECK(f.fibers.count() == 0);
+  CHECK_THROWS_AS(f.fibers.start([] { throw std::logic_error("at once"); }), std::logic_error);
+}
+
+TEST_CASE("an event wakes all who wait at that moment") {
+  Fixture f;
+  Event event(f.fibers);
+  for (int i = 0; i < 3; ++i)
+    f.fibers.start([&] {
+      CHECK(event.wait());
+      f.log += "x";
+      if (f.log.size() < 3) event.wait(Time(std::chrono::seconds(1)));
+    });
+  event.notify();
+  f.fibers.run();
+  CHECK(f.log == "xxx");
+  CHECK(event.has_waiters());
+  f.clock.at = Time(std::chrono::seconds(1));
+  f.fibers.run();
+  CHECK_FALSE(event.has_waiters());
+}
+
+TEST_CASE("slots are given first come first served") {
+  Fixture f;
+  Slots slots(f.fibers, 2);
+  std::vector<Fibers::WaitId> inside;
+  for (const char* name : {"a", "b", "c", "d"})
+    f.fibers.start([&, name] {
+      const auto slot = slots.acquire();
+      f.log += name;
+      inside.push_back(f.fibers.begin_wait());
+      f.fibers.wait(inside.back());
+    });
+  CHECK(f.log == "ab");
+  f.fibers.wake(inside[1]);
+  f.fibers.run();
+  CHECK(f.log == "abc");
+  f.fibers.wake(inside[0]);
+  f.fibers.run();
+  CHECK(f.log == "abcd");
+  f.fibers.end_all();
+}
+
+TEST_CASE("a thousand fibers of random waits all end, whatever goes on first") {
+  HandClock clock;
+  std::mt19937 random(7);
+  Fibers fibers(clock, [&](std::size_t count) { return random() % count; });
+  Event event(fibers);
+  unsigned ended = 0;
+  for (unsigned i = 0; i < 1000; ++i)
+    fibers.start([&, i] {
+      for (unsigned step = 0; step < 20; ++step) {
+        if ((i + step) % 3 == 0)
+          fibers.sleep_until(clock.at + std::chrono::milliseconds(random() % 10));
+        else
+          event.wait(clock.at + std::chrono::milliseconds(random() % 20));
+        if (random() % 4 == 0) event.notify();
+      }
+      ++ended;
+    });
+  for (unsigned turn = 0; ended < 1000; ++turn) {
+    REQUIRE(turn < 10'000);
+    clock.at += std::chrono::milliseconds(1);
+    fibers.run();
+  }
+}
+
+// ---- ModeLock ------------------------------------------------------------------------------------------------------
+
+enum : unsigned { kRead, kWrite };
+constexpr std::array<std::uint32_t, 2> kReadersBeside = {1u << kRead, 0};
+
+struct LockFixture : Fixture {
+  ModeLock lock{kReadersBeside};
+  std::vector<Fibers::WaitId> inside;
+  void enter(const char* name, unsigned mode) {
+    fibers.start([this, name, mode] {
+      const auto held = lock.acquire(fibers, mode);
+      log += name;
+      inside.push_back(fibers.begin_wait());
+      fibers.wait(inside.back());
+    });
+  }
+  void leave(std::size_t index) {
+    fibers.wake(inside.at(index));
+    fibers.run();
+  }
+  ~LockFixture() { fibers.end_all(); }
+};
+
+TEST_CASE("modes that go beside each other are held together, others wait, and nobody overtakes") {
+  LockFixture f;
+  f.enter("r", kRead);
+  f.enter("R", kRead);
+  f.enter("w", kWrite);
+  f.enter("q", kRead);  // would go beside the readers, but the writer came first
+  CHECK(f.log == "rR");
+  CHECK_FALSE(f.lock.try_acquire(kRead).is_held());
+  f.leave(0);
+  CHECK(f.log == "rR");
+  f.leave(1);
+  CHECK(f.log == "rRw");
+  CHECK(f.lock.is_held(kWrite));
+  f.leave(2);
+  CHECK(f.log == "rRwq");
+  CHECK(f.lock.try_acquire(kRead).is_held());
+}
+
+TEST_CASE("a fiber that is ended while it waits for a lock leaves the line") {
+  LockFixture f;
+  f.enter("w", kWrite);
+  f.enter("x", kWrite);
+  CHECK(f.lock.waiting() == 1);
+  f.fibers.end_all();
+  CHECK(f.lock.waiting() == 0);
+  CHECK_FALSE(f.lock.is_held(kWrite));
+}
+
+}  // namespace
+}  // namespace pif::daemon
