@@ -6,6 +6,7 @@ namespace pif::daemon {
 namespace {
 
 constexpr std::size_t kStackBytes = 256u << 10;  // at most half of it is ever used (fiber.cc)
+constexpr std::size_t kIdleMax = 256;            // fibers without a body that are kept
 
 }  // namespace
 
@@ -15,7 +16,7 @@ struct Fibers::Task {
   std::uint64_t waits = 0;
   bool has_ended = true;  // the body
   bool must_leave = false;
-  bool is_by_time = false;  // how its last wait ended
+  bool result = false;  // of its last wait
   std::unique_ptr<Fiber> fiber;
 };
 
@@ -85,18 +86,29 @@ void Fibers::rethrow() {
 void Fibers::run() {
   PIF_ASSERT(current_ == nullptr);
   for (;;) {
-    while (!deadlines_.empty() && deadlines_.begin()->first <= clock_.now()) end_wait(deadlines_.begin()->second, true);
+    while (!deadlines_.empty() && deadlines_.begin()->first <= clock_.now())
+      end_wait(deadlines_.begin()->second, false);
     if (ready_.empty()) {
       ready_.assign(settling_.begin(), settling_.end());
       settling_.clear();
     }
-    if (ready_.empty()) return;
+    if (ready_.empty()) return drop_idle();
     const std::size_t at = pick_ ? pick_(ready_.size()) : 0;
     PIF_ASSERT(at < ready_.size(), at, ready_.size());
     Task* const task = ready_[at];
     ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(at));
     resume(*task);
     rethrow();
+  }
+}
+
+void Fibers::drop_idle() {
+  while (idle_.size() > kIdleMax) {
+    Task* const task = idle_.back();
+    idle_.pop_back();
+    task->must_leave = true;
+    task->fiber->resume();
+    std::erase_if(tasks_, [task](const auto& one) { return one.get() == task; });
   }
 }
 
@@ -147,31 +159,33 @@ bool Fibers::wait(WaitId id, Time until) {
   ++task.waits;
   Waiting& waiting = waiting_.at(key);
   PIF_ASSERT(waiting.task == &task && !waiting.is_parked, key);
-  if (waiting.is_woken) {
+  if (waiting.result) {
+    const bool result = *waiting.result;
     waiting_.erase(key);
-    if (!pick_) return true;
+    if (!pick_) return result;
     ready_.push_back(&task);  // a simulation switches at every wait
     park();
-    return true;
+    return result;
   }
   waiting.is_parked = true;
   waiting.until = until;
   if (until != kNever) deadlines_.emplace(until, key);
   park();
-  return !task.is_by_time;
+  return task.result;
 }
 
-void Fibers::wake(WaitId id) { end_wait(static_cast<std::uint64_t>(id), false); }
+void Fibers::wake(WaitId id) { end_wait(static_cast<std::uint64_t>(id), true); }
+void Fibers::cancel(WaitId id) { end_wait(static_cast<std::uint64_t>(id), false); }
 
-void Fibers::end_wait(std::uint64_t key, bool by_time) {
+void Fibers::end_wait(std::uint64_t key, bool result) {
   const auto found = waiting_.find(key);
   if (found == waiting_.end()) return;
   if (!found->second.is_parked) {
-    found->second.is_woken = true;
+    if (!found->second.result) found->second.result = result;
     return;
   }
   deadlines_.erase({found->second.until, key});
-  found->second.task->is_by_time = by_time;
+  found->second.task->result = result;
   ready_.push_back(found->second.task);
   waiting_.erase(found);
 }
@@ -183,6 +197,20 @@ void Fibers::settle() {
   ++current_->waits;
   settling_.push_back(current_);
   park();
+}
+
+void each(Fibers& fibers, std::size_t count, std::size_t at_once, const std::function<void(std::size_t)>& one) {
+  if (count == 0) return;
+  std::size_t next = 0, running = std::min(count, at_once);
+  PIF_ASSERT(running > 0, at_once);
+  const auto id = fibers.begin_wait();
+  for (std::size_t i = running; i > 0; --i)
+    fibers.start([&] {
+      while (next < count) one(next++);
+      if (--running == 0) fibers.wake(id);
+    });
+  fibers.wait(id);
+  PIF_ASSERT(next == count && running == 0, next, count);
 }
 
 bool Event::wait(Time until) {

@@ -90,7 +90,7 @@ struct Lfs::Impl {
   void dispatch(Request request);
   void run(const Handler& handler, Request request);
   void ask_server(net::Packet packet, const Rebuild::Answered& done);
-  void attach(const Request& request, const proto::Attach& asked);
+  Result<net::Packet> attach(const Request& request, const proto::Attach& asked);
   Result<net::Packet> hello(const Request& request, const proto::Hello& asked);
   Result<net::Packet> stats(const Request& request, const proto::Stats& asked);
   bool end_turn();
@@ -161,11 +161,10 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 }
 
 Time Lfs::Impl::deadline() const {
-  return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), holding.next_deadline(),
-                   waiting_room.next_deadline(), context.replies.next_deadline(), appending.next_deadline(),
-                   append_coordinator.next_deadline(), writing.next_deadline(), covering.next_deadline(),
-                   rebuild.next_deadline(), holding.is_asked() ? kNever : scrub.next_deadline(),
-                   stand_in.next_deadline(), drill.next_deadline(), reporting.next_deadline(),
+  return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), waiting_room.next_deadline(),
+                   context.replies.next_deadline(), appending.next_deadline(), append_coordinator.next_deadline(),
+                   covering.next_deadline(), rebuild.next_deadline(),
+                   holding.is_asked() ? kNever : scrub.next_deadline(), stand_in.next_deadline(), drill.next_deadline(),
                    worker_host.next_deadline()});
 }
 
@@ -194,6 +193,7 @@ void Lfs::Impl::handle(net::Delivery& delivery, Time arrived) {
     append_coordinator.drop_peer(delivery.peer);
     holding.drop_peer(delivery.peer);
     waiting_room.drop(delivery.peer);
+    reading.drop_peer(delivery.peer);
     reporting.offer(delivery);
     keeping.peers.offer(delivery);
     worker_host.offer(delivery);
@@ -289,19 +289,18 @@ void Lfs::Impl::run(const Handler& handler, Request request) {
 
 void Lfs::Impl::ask_server(net::Packet packet, const Rebuild::Answered& done) {
   const bool makes_view = packet.envelope.has_node_rebuilt();
-  reporting.ask(std::move(packet), [this, makes_view, done](Result<net::Packet> reply) {
+  context.fibers.start([this, makes_view, done, asked = std::make_shared<net::Packet>(std::move(packet))] {
+    auto reply = reporting.ask(std::move(*asked));
     if (reply && makes_view) reporting.beat_soon();  // to get it
     done(std::move(reply));
   });
 }
 
-void Lfs::Impl::attach(const Request& request, const proto::Attach& asked) {
+Result<net::Packet> Lfs::Impl::attach(const Request& request, const proto::Attach& asked) {
   const auto via = context.world.messenger.identity(request.peer).via;
   if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
-    return context.replies.answer(
-        request, fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here"));
-  if (!asked.has_create()) return reading.attach(request);
-  context.replies.answer(request, writing.attach(request));
+    return fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here");
+  return asked.has_create() ? writing.attach(request) : reading.attach(request);
 }
 
 Result<net::Packet> Lfs::Impl::hello(const Request& request, const proto::Hello& asked) {
@@ -336,7 +335,6 @@ Result<net::Packet> Lfs::Impl::stats(const Request& request, const proto::Stats&
 bool Lfs::Impl::end_turn() {
   end_waiting();
   context.fibers.run();
-  holding.tick();
   // While changes are held none begins; those under way end first.
   const bool is_held = holding.is_asked() && !overwriting.busy();
   if (!holding.is_asked()) rebuild.tick();
@@ -344,18 +342,15 @@ bool Lfs::Impl::end_turn() {
   covering.advance();
   stand_in.tick();
   drill.tick();
-  writing.advance();
   if (!holding.is_asked()) overwriting.advance();
   appending.advance();
   append_coordinator.advance();
-  reading.advance();
   const bool committed = !is_held && !context.batch.empty();
   if (!is_held) context.batch.flush();
   if (is_held) holding.begin();
   context.fibers.run();
-  managing.tick();
   context.replies.tick(context.now());
-  reporting.tick();
+  reporting.look_at_disk();
   worker_host.tick();
   context.components.evict();
   // A commit, or an executor that works at once, may let the next batch start.

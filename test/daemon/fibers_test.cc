@@ -166,6 +166,38 @@ TEST_CASE("what a fiber throws comes out where it is run") {
   CHECK_THROWS_AS(f.fibers.start([] { throw std::logic_error("at once"); }), std::logic_error);
 }
 
+TEST_CASE("many are done, so many at once") {
+  Fixture f;
+  std::size_t inside = 0, most = 0, sum = 0;
+  bool is_done = false;
+  f.fibers.start([&] {
+    each(f.fibers, 1000, 7, [&](std::size_t index) {
+      most = std::max(most, ++inside);
+      f.fibers.sleep_until(f.clock.at + std::chrono::milliseconds(1 + index % 3));
+      --inside;
+      sum += index;
+    });
+    each(f.fibers, 0, 1, [](std::size_t) { FAIL(); });
+    is_done = true;
+  });
+  while (!is_done) {
+    f.clock.at += std::chrono::milliseconds(1);
+    f.fibers.run();
+  }
+  CHECK(most == 7);
+  CHECK(sum == 999 * 1000 / 2);
+}
+
+TEST_CASE("fibers that nobody needs any more are given up") {
+  Fixture f;
+  for (int i = 0; i < 2000; ++i) f.fibers.start([&] { f.fibers.sleep_until(Time(std::chrono::seconds(1))); });
+  CHECK(f.fibers.count() == 2000);
+  f.clock.at = Time(std::chrono::seconds(1));
+  f.fibers.run();
+  CHECK(f.fibers.count() == 0);
+  CHECK(f.fibers.kept() < 1000);
+}
+
 TEST_CASE("an event wakes all who wait at that moment") {
   Fixture f;
   Event event(f.fibers);

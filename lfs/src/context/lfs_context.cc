@@ -76,12 +76,11 @@ Status LfsContext::check_epoch(Component& component, const Capability& capabilit
   return {};
 }
 
-void LfsContext::note_committed(const ComponentPtr& component) {
-  if (component->state.state() != kSealed || component->committing) return;
+Status LfsContext::note_committed(const ComponentPtr& component) {
+  if (component->state.state() != kSealed || component->committing) return {};
   component->committing = true;
-  batch.update(
-      component, [](proto::ComponentState& state) { state.set_state(kCommitted); },
-      [component](const Status&) { component->committing = false; });
+  const daemon::AtExit end([&] { component->committing = false; });
+  return batch.commit(component, [](proto::ComponentState& state) { state.set_state(kCommitted); });
 }
 
 Status LfsContext::check_not_older(const Component& component) {
@@ -105,15 +104,13 @@ Status LfsContext::check_not_lost(FileId file, bool adds) const {
 }
 
 void LfsContext::remove_files(FileId file) {
-  auto result = std::make_shared<Status>();
   components.set_removing(file, true);
-  world.executor.submit([result, storage = &world.storage,
-                         stem = components.stem(file)] { *result = component::remove_files(*storage, stem); },
-                        [this, result, file] {
-                          components.set_removing(file, false);
-                          // What stays behind is an orphan, which the next start puts aside.
-                          if (!*result) spdlog::warn("file {}: {}", name_of(file), result->error().text);
-                        });
+  fibers.start([this, file] {
+    const Status removed = disk([&] { return component::remove_files(world.storage, components.stem(file)); });
+    components.set_removing(file, false);
+    // What stays behind is an orphan, which the next start puts aside.
+    if (!removed) spdlog::warn("file {}: {}", name_of(file), removed.error().text);
+  });
 }
 
 Status LfsContext::check_has_no_part(const proto::ComponentShape& shape, const parity::Layout& layout,

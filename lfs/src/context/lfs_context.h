@@ -38,6 +38,7 @@ struct LfsContext {
         view(config.key, config.node),
         authorizer(config.key, world.messenger, worker_identity),
         input_locks([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }),
+        peer_list(fibers),
         replies(world.messenger, config.name),
         shared_log(std::make_shared<RedoLog>(world.storage, log_folder(config.root), config.log_bytes)),
         log(*shared_log) {
@@ -108,7 +109,8 @@ struct LfsContext {
   [[nodiscard]] Status check_not_lost(FileId file, bool adds = false) const;
   // kBadCapability if the component knows a later epoch; a later one is remembered.
   [[nodiscard]] Status check_epoch(Component& component, const Capability& capability);
-  void note_committed(const ComponentPtr& component);
+  // The server says that a sealed component's file is committed. Called by a fiber.
+  [[nodiscard]] Status note_committed(const ComponentPtr& component);
   // Of a component that is forgotten: soon, away from the loop. Until then nobody makes another one.
   void remove_files(FileId file);
 

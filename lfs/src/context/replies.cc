@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pif/base/assert.h"
+#include "pif/base/limits.h"
 #include "pif/base/timers.h"
 #include "pif/wire/operations.h"
 
@@ -13,6 +14,11 @@ namespace {
 void check_result(int operation, const proto::Envelope& result) {
   const wire::Operation* asked = wire::find_operation(operation);
   PIF_ASSERT(asked != nullptr && result.op_case() == asked->reply, operation, result.op_case());
+}
+
+void address(proto::Envelope& reply, std::uint64_t request) {
+  reply.set_id(request);
+  reply.set_version(kProtocolVersion);
 }
 
 }  // namespace
@@ -36,7 +42,9 @@ void Replies::count(net::PeerId peer, int operation, std::uint64_t bytes_in, con
 void Replies::answer(const Request& request, Result<net::Packet> result) {
   if (result) check_result(request.envelope().op_case(), result->envelope);
   count(request.peer, request.envelope().op_case(), request.packet.body.size(), result, request.arrived);
-  send(request.peer, result ? std::move(*result) : net::error_reply(request.envelope(), result.error(), node_));
+  if (!result) return send(request.peer, net::error_reply(request.envelope(), result.error(), node_));
+  address(result->envelope, request.envelope().id());
+  send(request.peer, std::move(*result));
 }
 
 void Replies::send_answer(net::PeerId peer, net::Packet packet, int operation, Time arrived) {
@@ -76,9 +84,7 @@ void Replies::answer(ReplyToken token, Result<net::Packet> result) {
   proto::Envelope request;
   request.set_id(later.id);
   net::Packet packet = result ? std::move(*result) : net::error_reply(request, result.error(), node_);
-  const net::Packet shape = net::reply_to(request);
-  packet.envelope.set_id(shape.envelope.id());
-  packet.envelope.set_version(shape.envelope.version());
+  address(packet.envelope, later.id);
   send(later.peer, std::move(packet));
 }
 

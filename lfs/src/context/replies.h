@@ -37,6 +37,7 @@ class Replies {
 
   // A reply to fill in.
   static net::Packet reply(const Request& request) { return net::reply_to(request.envelope()); }
+  // The result's id and version are filled in.
   void answer(const Request& request, Result<net::Packet> result);
 
   // Answered later, by answer(token, ...): until then the peer hears `working` each second. What is past its deadline

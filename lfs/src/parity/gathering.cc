@@ -47,6 +47,7 @@ Status Gathering::gather(const Request& request, const proto::Gather& asked) {
   PIF_TRY_VALUE(const bool is_done, check(request, *component, keeper));
   if (is_done) return {};
 
+  PIF_ASSERT(component->lock.is_held(Use::kKeepParity) && !component->is_keeping, component->file.value);
   const bool is_new = component->is_open();
   component->is_keeping = true;
   if (is_new) component->enter(Stage::kSealing);
@@ -200,6 +201,7 @@ Status Gathering::copy(const Request& request, const Keeper& keeper, const Copie
   context_.components.touch(*component, context_.now());
   PIF_TRY(context_.components.open_parity(*component, component::OpenMode::kCreate));
   component->frames.reset();
+  PIF_ASSERT(component->parity != nullptr, component->file.value);
   PIF_TRY(keeping_.works.run([&rows, &keeper, files = component->parity]() -> Status {
     PIF_TRY_VALUE(auto end, component::behind_frames(*files));
     std::vector<component::Frame> frames;

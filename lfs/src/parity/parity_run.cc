@@ -32,6 +32,7 @@ Status ParityRun::run(const proto::ComponentShape& shape) {
   for (Window window = next_window(); !window.empty(); window = next_window()) {
     const Range rows =
         window.pages.empty() ? window.frames : Range{window.pages.begin * page_rows, window.pages.end * page_rows};
+    PIF_ASSERT(!rows.empty(), rows.begin, rows.end);
     if (rows_.is_any_far()) PIF_TRY(rows_.fetch(rows));
     PIF_TRY(works_.run([&] { return write(window); }));
   }

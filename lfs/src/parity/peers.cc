@@ -59,6 +59,7 @@ void Peers::step(Errand& errand) {
     status = fail(Code::kRetry, std::move(status.error().text), std::move(status.error().node));
   }
   if (status && !errand.requests->idle()) return;
+  PIF_ASSERT(!errand.result.has_value());
   errand.result = std::move(status);
   context_.fibers.wake(errand.wait);
 }

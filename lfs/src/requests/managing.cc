@@ -19,7 +19,9 @@ constexpr std::size_t kListBytesMax = 64u << 10;
 constexpr std::uint32_t kListMax = 4096;
 constexpr unsigned kCheckTriesMax = 5;
 constexpr Duration kLookEvery = std::chrono::minutes(1);
-constexpr std::size_t kEndAtOnce = 256;  // of one look into the quarantine
+constexpr Duration kLookSoon = std::chrono::seconds(1);  // whether there is something to look at
+constexpr std::size_t kSettledAtOnce = 256;              // files, in one transaction
+constexpr std::size_t kEndAtOnce = 256;                  // of one look into the quarantine
 constexpr std::int64_t kDaySeconds = 24 * 3600;
 
 // How long a component stays in quarantine: one of a file that was once committed may be the only copy of it.
@@ -33,62 +35,58 @@ Managing::Managing(LfsContext& context) : context_(context) {
   context.operations.bind<&Managing::settle>(*this);
   context.operations.bind<&Managing::list_components>(*this, When::kAlways);
   context.operations.bind<&Managing::check_component>(*this, When::kAlways);
+  context.fibers.start([this] { serve(); });
 }
 
-void Managing::end_quarantine(FileId file, std::function<void(const Status&)> done) {
-  context_.batch.end_quarantine(file, [this, file, done = std::move(done)](const Status& status) {
-    if (status) {
-      context_.components.left_quarantine(file);
-      context_.remove_files(file);
-    }
-    done(status);
-  });
+Status Managing::end_quarantine(FileId file) {
+  PIF_ASSERT(context_.fibers.in_fiber(), file.value);
+  PIF_TRY(context_.batch.commit_end_quarantine(file));
+  context_.components.left_quarantine(file);
+  context_.remove_files(file);
+  return {};
 }
 
-void Managing::restore(FileId file, std::function<void(const Status&)> done) {
-  auto entry = catalogue::quarantined(context_.world.catalogue, file);
-  if (!entry) return done(fail(std::move(entry.error())));
-  if (!*entry) return done({});
+Status Managing::restore(FileId file) {
+  PIF_TRY_VALUE(const auto entry, catalogue::quarantined(context_.world.catalogue, file));
+  if (!entry) return {};
   spdlog::warn("file {} is known again: its component comes back from quarantine", name_of(file));
-  context_.batch.restore((*entry)->state(),
-                         [this, state = (*entry)->state(), done = std::move(done)](const Status& status) {
-                           if (status) context_.components.came_back(state);
-                           done(status);
-                         });
+  PIF_TRY(context_.batch.commit_restore(entry->state()));
+  context_.components.came_back(entry->state());
+  return {};
 }
 
-void Managing::quarantine(FileId file, std::function<void(const Status&)> done) {
+Status Managing::quarantine(FileId file) {
   auto found = context_.components.find(file);
-  if (!found) return done(found.error().code == Code::kNotFound ? Status() : Status(fail(std::move(found.error()))));
-  if (!(*found)->catalogued)
-    return remove(file, false, std::move(done));  // being made: nobody was told that it is durable
+  if (!found) return found.error().code == Code::kNotFound ? Status() : Status(fail(std::move(found.error())));
+  if (!(*found)->catalogued) return remove(file, false);  // being made: nobody was told that it is durable
   spdlog::warn("file {} is not known to the server: its component goes into quarantine", name_of(file));
-  context_.batch.quarantine(*found, [this, file, done = std::move(done)](const Status& status) {
-    if (status) context_.components.went_into_quarantine(file);
-    done(status);
-  });
+  PIF_TRY(context_.batch.commit_quarantine(*found));
+  context_.components.went_into_quarantine(file);
+  return {};
 }
 
 // Only what was made in the server's present run it must have known: a file that was given up, or removed. What it does
 // not know of another run may be of a directory that was lost.
-void Managing::unknown(FileId file, std::function<void(const Status&)> done) {
+Status Managing::unknown(FileId file) {
   auto found = context_.components.find(file);
-  if (!found) return done({});
+  if (!found) return {};
   const bool of_this_run = (*found)->is_open() || (*found)->state.run() == context_.numbers.run();
-  if (!of_this_run) return quarantine(file, std::move(done));
+  if (!of_this_run) return quarantine(file);
   spdlog::info("file {} was given up: its component is removed", name_of(file));
-  remove(file, true, std::move(done));
+  return remove(file, true);
 }
 
-void Managing::tick() {
-  const Time now = context_.now();
-  const bool is_empty = context_.components.quarantined_count() == 0 && aside_.copies().empty();
-  if (is_empty || context_.standing != Standing::kServing || now < next_look_) return;
-  next_look_ = now + kLookEvery;
-  const std::int64_t wall = context_.world.messenger.clock().wall_seconds();
-  const bool is_short = !context_.check_space(0);
-  end_old_quarantine(wall, is_short);
-  remove_old_aside(wall, is_short);
+void Managing::serve() {
+  for (;;) {
+    context_.fibers.sleep_until(context_.now() + kLookSoon);
+    const bool is_empty = context_.components.quarantined_count() == 0 && aside_.copies().empty();
+    if (is_empty || context_.standing != Standing::kServing || context_.now() < next_look_) continue;
+    next_look_ = context_.now() + kLookEvery;
+    const std::int64_t wall = context_.world.messenger.clock().wall_seconds();
+    const bool is_short = !context_.check_space(0);
+    end_old_quarantine(wall, is_short);
+    remove_old_aside(wall, is_short);
+  }
 }
 
 void Managing::end_old_quarantine(std::int64_t wall, bool is_short) {
@@ -100,7 +98,9 @@ void Managing::end_old_quarantine(std::int64_t wall, bool is_short) {
         return over.size() < kEndAtOnce;
       });
   if (!seen) spdlog::error("{}", seen.error().text);
-  for (const FileId file : over) end_quarantine(file, [](const Status&) {});
+  daemon::each(context_.fibers, over.size(), kEndAtOnce, [&](std::size_t i) {
+    if (const Status ended = end_quarantine(over[i]); !ended) spdlog::error("{}", ended.error().text);
+  });
 }
 
 // ---- what is aside -------------------------------------------------------------------------------------------------
@@ -126,46 +126,37 @@ void Managing::learn_aside(FileId file, std::uint32_t state) {
 }
 
 void Managing::remove_old_aside(std::int64_t wall, bool is_short) {
-  if (aside_removals_ > 0) return;
   const auto is_here = [this](FileId file) { return context_.components.find(file).has_value(); };
   for (const AsideCopy& copy : aside_.copies())  // the server is asked as long as it is there
     if (!is_here(copy.file)) context_.components.unsettled().try_emplace(copy.file.value, context_.now());
   for (const AsideCopy& copy : aside_.over({wall, is_short, has_server(context_.config)}, kEndAtOnce, is_here)) {
     spdlog::info("what was put aside of file {} is removed: nobody needs it", name_of(copy.file));
-    auto removed = std::make_shared<Status>();
-    ++aside_removals_;
-    context_.world.executor.submit([removed, copy, storage = &context_.world.storage,
-                                    root = context_.config.root] { *removed = remove_aside(*storage, root, copy); },
-                                   [this, removed, copy] {
-                                     PIF_ASSERT(aside_removals_ > 0, copy.file.value);
-                                     --aside_removals_;
-                                     if (!*removed) return spdlog::warn("{}", removed->error().text);
-                                     aside_.forget(copy);
-                                     if (!aside_.has(copy.file) && !context_.components.find(copy.file))
-                                       context_.components.unsettled().erase(copy.file.value);
-                                   });
+    const Status removed =
+        context_.disk([&] { return remove_aside(context_.world.storage, context_.config.root, copy); });
+    if (!removed) {
+      spdlog::warn("{}", removed.error().text);
+      continue;
+    }
+    aside_.forget(copy);
+    if (!aside_.has(copy.file) && !is_here(copy.file)) context_.components.unsettled().erase(copy.file.value);
   }
 }
 
-void Managing::remove(FileId file, bool for_good, std::function<void(const Status&)> done) {
-  if (context_.components.is_quarantined(file)) return end_quarantine(file, std::move(done));
+Status Managing::remove(FileId file, bool for_good) {
+  if (context_.components.is_quarantined(file)) return end_quarantine(file);
   auto component = context_.components.find_in_memory(file);
   if (!component) {
     auto found = context_.components.find(file);
     const auto code = found ? Code::kOk : found.error().code;
-    if (code == Code::kNotFound || code == Code::kStaleFile) return done({});
-    if (!found) return done(fail(std::move(found.error())));
-    component = std::move(*found);
+    if (code == Code::kNotFound || code == Code::kStaleFile) return {};
+    PIF_TRY_VALUE(component, std::move(found));
   }
-  if (!component->catalogued) {
+  if (component->catalogued)
+    PIF_TRY(context_.batch.commit_erase(component));
+  else
     context_.components.forget(*component, for_good);
-    context_.remove_files(file);
-    return done({});
-  }
-  context_.batch.erase(component, [this, file, done = std::move(done)](const Status& status) {
-    if (status) context_.remove_files(file);
-    done(status);
-  });
+  context_.remove_files(file);
+  return {};
 }
 
 // Words about files come from a server that this LFS goes along with, or from a person, who bears no moment.
@@ -178,51 +169,35 @@ Status Managing::check_word(const proto::Settle& asked) {
   return {};
 }
 
-void Managing::settle(const Request& request, const proto::Settle& asked) {
-  if (auto ok = check_word(asked); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
-  const auto token = context_.replies.defer(request);
-  auto left = std::make_shared<std::size_t>(1);
-  auto failed = std::make_shared<Status>();
-  const auto one_done = [this, token, left, failed](const Status& status) {
-    if (!status && status.error().code != Code::kStaleFile) *failed = status;
-    PIF_ASSERT(*left > 0, token);
-    if (--*left > 0) return;
-    if (!*failed) return context_.replies.answer(token, *failed);
-    net::Packet reply;
-    reply.envelope.mutable_settle_reply();
-    context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
+// All files of it share transactions.
+Result<net::Packet> Managing::settle(const Request& request, const proto::Settle& asked) {
+  PIF_TRY(check_word(asked));
+  Status failed;
+  const auto settle_each = [&](const auto& files, auto one) {
+    daemon::each(context_.fibers, static_cast<std::size_t>(files.size()), kSettledAtOnce, [&](std::size_t i) {
+      Status settled = one(FileId(files.Get(static_cast<int>(i))));
+      if (!settled && settled.error().code != Code::kStaleFile) failed = std::move(settled);
+    });
   };
-  for (const auto id : asked.removed()) {
-    ++*left;
-    remove(FileId(id), true, one_done);
-  }
-  for (const auto id : asked.unknown()) {
-    ++*left;
-    quarantine(FileId(id), one_done);
-  }
-  for (const auto id : asked.aborted()) {
-    ++*left;
-    unknown(FileId(id), one_done);
-  }
-  for (const auto id : asked.committed()) {
-    if (context_.components.is_quarantined(FileId(id))) {
-      ++*left;
-      restore(FileId(id), one_done);
-      continue;
-    }
-    const auto found = context_.components.find(FileId(id));
-    if (!found) continue;
-    if (context_.may(Operation::kFill, **found) == Permission::kNow) {  // what a member wrote that did not count
-      ++*left;
-      remove(FileId(id), false, one_done);
-      continue;
-    }
-    if ((*found)->state.state() != kSealed) continue;
-    ++*left;
-    context_.batch.update(
-        *found, [](proto::ComponentState& state) { state.set_state(kCommitted); }, one_done);
-  }
-  one_done({});
+  settle_each(asked.removed(), [this](FileId file) { return remove(file, true); });
+  settle_each(asked.unknown(), [this](FileId file) { return quarantine(file); });
+  settle_each(asked.aborted(), [this](FileId file) { return unknown(file); });
+  settle_each(asked.committed(), [this](FileId file) { return commit(file); });
+  PIF_TRY(failed);
+  net::Packet reply = Replies::reply(request);
+  reply.envelope.mutable_settle_reply();
+  return reply;
+}
+
+Status Managing::commit(FileId file) {
+  if (context_.components.is_quarantined(file)) return restore(file);
+  const auto found = context_.components.find(file);
+  if (!found) return {};
+  const ComponentPtr component = *found;
+  // What a member wrote that did not count.
+  if (context_.may(Operation::kFill, *component) == Permission::kNow) return remove(file, false);
+  if (component->state.state() != kSealed) return {};
+  return context_.batch.commit(component, [](proto::ComponentState& state) { state.set_state(kCommitted); });
 }
 
 // Files put aside are listed, too; nothing is known of them but the id, and the bytes of their rows.
@@ -289,60 +264,39 @@ Result<net::Packet> Managing::list_components(const Request& request, const prot
   return reply;
 }
 
-// A check under way. Overwrites and appends go on meanwhile: if one came between, what was found is looked at again.
-struct Managing::Check {
-  ComponentPtr component;
-  ReplyToken token = 0;
-  bool sums = false;
-  unsigned tries = 0;
-  std::uint64_t changes = 0;
-  component::Tail tail;
-  proto::ComponentState state;
-  std::vector<std::string> damages;
-};
-
-void Managing::check_component(const Request& request, const proto::CheckComponent& asked) {
-  auto found = context_.components.find(FileId(asked.file()));
-  if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
-  if ((*found)->is_open())
-    return context_.replies.answer(request, fail(Code::kInvalid, "the file is still being written"));
-  auto check = std::make_shared<Check>();
-  check->component = std::move(*found);
-  check->token = context_.replies.defer(request);
-  check->sums = asked.sums();
-  run_check(std::move(check));
-}
-
-void Managing::run_check(std::shared_ptr<Check> check) {
-  check->damages.clear();
-  PIF_ASSERT(check->tries < kCheckTriesMax, check->tries);
-  check->changes = check->component->changes;
-  check->tail = tail_of(check->component->state);
-  check->state = check->component->state;
-  ++check->tries;
-  auto work = [check, storage = &context_.world.storage, stem = context_.components.stem(check->component->file)] {
-    check_files(*storage, stem, check->component->shape, check->tail, check->sums, check->damages);
-    check_parity(*storage, stem, check->state, check->sums, check->damages);
-  };
-  context_.world.executor.submit(std::move(work), [this, check] { finish_check(check); });
-}
-
-void Managing::finish_check(std::shared_ptr<Check> check) {
-  const Component& c = *check->component;
-  PIF_ASSERT(c.changes >= check->changes, c.changes, check->changes);
-  if (c.is_removed())
-    return context_.replies.answer(check->token, fail(Code::kStaleFile, "the file was deleted meanwhile"));
-  const bool changed = c.changes != check->changes || !(tail_of(c.state) == check->tail) ||
-                       c.state.pages() != check->state.pages() || c.state.pap_begin() != check->state.pap_begin();
-  if (!check->damages.empty() && changed && check->tries < kCheckTriesMax) return run_check(std::move(check));
-  net::Packet reply;
+Result<net::Packet> Managing::check_component(const Request& request, const proto::CheckComponent& asked) {
+  PIF_TRY_VALUE(const ComponentPtr component, context_.components.find(FileId(asked.file())));
+  if (component->is_open()) return fail(Code::kInvalid, "the file is still being written");
+  Check check = look(*component, asked.sums());
+  for (unsigned tries = 1; !check.damages.empty() && !check.is_firm && tries < kCheckTriesMax; ++tries) {
+    if (component->is_removed()) break;
+    check = look(*component, asked.sums());
+  }
+  if (component->is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
+  net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_check_component_reply();
-  for (const auto& damage : check->damages) {
+  for (const auto& damage : check.damages) {
     spdlog::error("{}", damage);
     out->add_damages(damage);
   }
-  out->set_bytes(check->sums ? check->tail.bytes : 0);
-  context_.replies.answer(check->token, Result<net::Packet>(std::move(reply)));
+  out->set_bytes(check.bytes);
+  return reply;
+}
+
+Managing::Check Managing::look(const Component& component, bool sums) {
+  Check check;
+  const std::uint64_t changes = component.changes;
+  const proto::ComponentState state = component.state;
+  const component::Tail tail = tail_of(state);
+  context_.disk([&, stem = context_.components.stem(component.file)] {
+    check_files(context_.world.storage, stem, component.shape, tail, sums, check.damages);
+    check_parity(context_.world.storage, stem, state, sums, check.damages);
+  });
+  PIF_ASSERT(component.changes >= changes, component.changes, changes);
+  check.bytes = sums ? tail.bytes : 0;
+  check.is_firm = component.changes == changes && tail_of(component.state) == tail &&
+                  component.state.pages() == state.pages() && component.state.pap_begin() == state.pap_begin();
+  return check;
 }
 
 }  // namespace pif::lfs

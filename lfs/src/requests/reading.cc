@@ -12,10 +12,10 @@
 namespace pif::lfs {
 namespace {
 
-constexpr std::size_t kColdMax = 65536;  // reads that wait for the disk; each is of a few hundred bytes
-constexpr unsigned kColdAtOnce = 4;      // of them under way: the executor's other threads are for syncs
-constexpr unsigned kColdTriesMax = 3;    // away from the loop, while others change the component
-constexpr std::size_t kCopiesAtOnce = 2;
+constexpr std::size_t kColdMax = 8192;  // reads that wait for the disk; each has a stack
+constexpr unsigned kColdAtOnce = 4;     // of them under way: the executor's other threads are for syncs
+constexpr unsigned kColdTriesMax = 3;   // away from the loop, while others change the component
+constexpr unsigned kCopiesAtOnce = 2;
 
 // Appenders' keepers of parity see by it whether the rows are those that they were told of.
 void add_generation(Result<net::Packet>& result, const Component& component) {
@@ -45,153 +45,163 @@ std::uint64_t unsent(std::uint64_t scanned, const Result<net::Packet>& result) {
   return scanned - std::min(scanned, bytes_sent(result));
 }
 
-// Else it is answered at once, if only with an error.
 bool waits_for_copy(const Component& component) {
   return component.lacks_copy() && !component.is_removed() && !component.failure;
 }
 
+Status check_there(const Component& component) {
+  if (component.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
+  return component.failure ? Status(fail(*component.failure)) : Status();
+}
+
 }  // namespace
 
-Reading::Reading(LfsContext& context) : context_(context) {
-  context.operations.bind<&Reading::read>(*this);
-  context.operations.bind<&Reading::read_bytes>(*this);
-  context.operations.bind<&Reading::offsets>(*this);
+Reading::Reading(LfsContext& context) : context_(context), copies_(context.fibers, kCopiesAtOnce) {
+  context_.operations.bind<&Reading::read>(*this);
+  context_.operations.bind<&Reading::read_bytes>(*this);
+  context_.operations.bind<&Reading::offsets>(*this);
 }
 
-void Reading::read(const Request& request, const proto::Read&) { start(request); }
-void Reading::read_bytes(const Request& request, const proto::ReadBytes&) { start(request); }
-void Reading::offsets(const Request& request, const proto::Offsets&) { start(request); }
-void Reading::read_pieces(const Request& request, const proto::ReadPieces&) { start(request); }
+Result<net::Packet> Reading::read(const Request& request, const proto::Read&) { return serve(request); }
+Result<net::Packet> Reading::read_bytes(const Request& request, const proto::ReadBytes&) { return serve(request); }
+Result<net::Packet> Reading::offsets(const Request& request, const proto::Offsets&) { return serve(request); }
+Result<net::Packet> Reading::read_pieces(const Request& request, const proto::ReadPieces&) { return serve(request); }
 
-void Reading::start(const Request& request) {
-  auto found = context_.published(request, file_of_read(request.envelope()));
-  if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
-  if (auto gives = check_gives(context_, request, **found); !gives)
-    return context_.replies.answer(request, fail(std::move(gives.error())));
-  if ((*found)->lacks_copy()) {
-    auto waiting = make_cold(request, std::move(*found));
-    if (!waiting) return context_.replies.answer(request, fail(std::move(waiting.error())));
-    return uncopied_.push_back(std::move(*waiting));
-  }
-  if (auto opened = context_.components.open_files(**found, component::OpenMode::kRead); !opened)
-    return context_.replies.answer(request, fail(std::move(opened.error())));
+Result<net::Packet> Reading::serve(const Request& request) {
+  PIF_TRY_VALUE(const ComponentPtr component, context_.published(request, file_of_read(request.envelope())));
+  PIF_TRY(check_gives(context_, request, *component));
+  if (component->lacks_copy()) return read_cold(request, component);
+  PIF_TRY(context_.components.open_files(*component, component::OpenMode::kRead));
   const auto bytes_max = LfsContext::body_bytes_max(request);
-  const auto reader = (*found)->reader->cached();
+  const auto reader = component->reader->cached();
   std::uint64_t scanned = 0;
   auto result =
-      answer_read(request.envelope(), {(*found)->shape, reader, bytes_max, request.packet.body.span(), &scanned});
+      answer_read(request.envelope(), {component->shape, reader, bytes_max, request.packet.body.span(), &scanned});
   context_.turns.charge(request.peer, unsent(scanned, result));
-  if (result || result.error().code != Code::kBusy) {
-    log_damage(result);
-    add_generation(result, **found);
-    return context_.replies.answer(request, std::move(result));
+  if (!result && result.error().code == Code::kBusy) return read_cold(request, component);
+  log_damage(result);
+  add_generation(result, *component);
+  return result;
+}
+
+// ---- what the disk has to be waited for ----------------------------------------------------------------------------
+
+// If the component was changed while it was read, it is read again; after some tries by the loop itself, which makes
+// all changes.
+Result<net::Packet> Reading::read_cold(const Request& request, const ComponentPtr& component) {
+  for (unsigned tries = 0; tries < kColdTriesMax; ++tries) {
+    PIF_TRY_VALUE(auto reply, try_cold(request, component));
+    if (reply) return std::move(*reply);
   }
-  auto cold = make_cold(request, std::move(*found));
-  if (!cold) return context_.replies.answer(request, fail(std::move(cold.error())));
-  cold_.push(request.peer, std::move(*cold));
+  const auto bytes_max = LfsContext::body_bytes_max(request);
+  auto result =
+      answer_read(request.envelope(), {component->shape, *component->reader, bytes_max, request.packet.body.span()});
+  log_damage(result);
+  add_generation(result, *component);
+  return result;
 }
 
-Result<std::shared_ptr<Reading::ColdRead>> Reading::make_cold(const Request& request, ComponentPtr component) {
-  if (cold_.size() + uncopied_.size() >= kColdMax)
-    return fail(Code::kRetry, fmt::format("{} reads wait for the disk here", kColdMax));
-  auto cold = std::make_shared<ColdRead>();
-  cold->token = context_.replies.defer(request);
-  cold->peer = request.peer;
-  cold->component = std::move(component);
-  cold->asked = request.envelope();
-  cold->body = net::Buffer::copy_of(request.packet.body.span());
-  cold->bytes_max = LfsContext::body_bytes_max(request);
-  PIF_ASSERT(cold->token != 0, cold_.size());
-  return cold;
+Result<std::optional<net::Packet>> Reading::try_cold(const Request& request, const ComponentPtr& component) {
+  PIF_TRY(wait_for_copy(component));
+  PIF_TRY(wait_for_turn(request.peer));
+  const Turn turn(*this);
+  if (context_.now() >= request.deadline) return fail(Code::kTimeout, "the disk is busy with others' reads");
+  if (waits_for_copy(*component)) return std::optional<net::Packet>();  // closed meanwhile
+  PIF_TRY(make_readable(*component));
+  PIF_ASSERT(component->reader && component->files, component->file.value);
+  // The work has the files and their lengths for itself: the component may be changed, closed and removed meanwhile.
+  const auto files = component->files;
+  const component::Reader reader = *component->reader;
+  const std::uint64_t changes = component->changes;
+  const auto bytes_max = LfsContext::body_bytes_max(request);
+  std::uint64_t scanned = 0;
+  auto result = context_.disk([&] {
+    return answer_read(request.envelope(), {component->shape, reader, bytes_max, request.packet.body.span(), &scanned});
+  });
+  cold_.charge(request.peer, std::max(scanned, bytes_sent(result)));
+  PIF_TRY(make_readable(*component));
+  PIF_ASSERT(component->changes >= changes, component->changes, changes);
+  // A change in the middle may show in one half of a record and not in the other, or as a sum that does not hold.
+  if (component->changes != changes) return std::optional<net::Packet>();
+  log_damage(result);
+  add_generation(result, *component);
+  PIF_TRY_VALUE(net::Packet reply, std::move(result));
+  return std::optional(std::move(reply));
 }
 
-void Reading::begin_cold() {
+Status Reading::make_readable(Component& component) {
+  PIF_TRY(check_there(component));
+  if (component.older) return {};  // what was read of a dense copy that is closed now is as good
+  return context_.components.open_files(component, component::OpenMode::kRead);
+}
+
+Status Reading::wait_for_turn(net::PeerId peer) {
+  if (cold_.size() >= kColdMax) return fail(Code::kRetry, fmt::format("{} reads wait for the disk here", kColdMax));
+  const auto id = context_.fibers.begin_wait();
+  cold_.push(peer, id);
+  begin_turns();
+  if (context_.fibers.wait(id)) return {};
+  return fail(Code::kCancelled, "the connection was closed");
+}
+
+void Reading::begin_turns() {
   while (cold_under_way_ < kColdAtOnce && !cold_.empty()) {
-    auto cold = std::move(cold_.pop()->item);
-    if (!context_.replies.is_waiting(cold->token)) continue;
-    if (waits_for_copy(*cold->component)) {  // closed meanwhile: made again
-      uncopied_.push_back(std::move(cold));
-    } else if (may_serve(*cold)) {
-      submit(std::move(cold));
-    }
+    ++cold_under_way_;
+    PIF_ASSERT(cold_under_way_ <= kColdAtOnce, cold_under_way_);
+    context_.fibers.wake(cold_.pop()->item);
   }
+}
+
+void Reading::end_turn() {
+  PIF_ASSERT(cold_under_way_ > 0);
+  --cold_under_way_;
+  begin_turns();
   if (cold_.empty() && cold_under_way_ == 0) cold_.forgive();
 }
 
-// Answers, and says false, if the component has gone meanwhile.
-bool Reading::may_serve(const ColdRead& cold) {
-  Component& c = *cold.component;
-  Status may;
-  if (c.is_removed()) {
-    may = fail(Code::kStaleFile, "the file was deleted meanwhile");
-  } else if (c.failure) {
-    may = fail(*c.failure);
-  } else if (!c.older) {  // what was read of a dense copy that is closed now is as good
-    may = context_.components.open_files(c, component::OpenMode::kRead);
-  }
-  if (!may) context_.replies.answer(cold.token, may);
-  return may.has_value();
+void Reading::drop_peer(net::PeerId peer) {
+  for (const auto id : cold_.drop(peer)) context_.fibers.cancel(id);
 }
 
-// The work has the files and their lengths for itself: the component may be changed, closed and removed meanwhile.
-void Reading::submit(std::shared_ptr<ColdRead> cold) {
-  const Component& c = *cold->component;
-  PIF_ASSERT(c.reader && c.files && cold->tries < kColdTriesMax, cold->tries);
-  PIF_ASSERT(cold_under_way_ < kColdAtOnce, cold_under_way_);
-  ++cold_under_way_;
-  ++cold->tries;
-  cold->changes = c.changes;
-  auto work = [cold, files = c.files, shape = c.shape, reader = *c.reader] {
-    cold->result = answer_read(cold->asked, {shape, reader, cold->bytes_max, cold->body.span(), &cold->scanned});
-  };
-  context_.world.executor.submit(std::move(work), [this, cold] { finish(cold); });
+// ---- dense copies of older components ------------------------------------------------------------------------------
+
+Status Reading::wait_for_copy(const ComponentPtr& component) {
+  while (waits_for_copy(*component)) {
+    const auto under_way = copying_.find(component->file.value);
+    if (under_way == copying_.end()) {
+      PIF_TRY(make_copy(component));
+      continue;
+    }
+    const auto copying = under_way->second;
+    copying->ended.wait();
+    PIF_TRY(copying->result);
+  }
+  return check_there(*component);
 }
 
-void Reading::finish(const std::shared_ptr<ColdRead>& cold) {
-  PIF_ASSERT(cold_under_way_ > 0 && cold->result, cold_under_way_);
-  --cold_under_way_;
-  cold_.charge(cold->peer, std::max(cold->scanned, bytes_sent(*cold->result)));
-  if (!may_serve(*cold)) return;
-  const Component& c = *cold->component;
-  PIF_ASSERT(c.changes >= cold->changes, c.changes, cold->changes);
-  // A change in the middle may show in one half of a record and not in the other, or as a sum that does not hold.
-  if (c.changes != cold->changes) {
-    if (cold->tries < kColdTriesMax) return cold_.push(cold->peer, cold);
-    cold->result = answer_read(cold->asked, {c.shape, *c.reader, cold->bytes_max,
-                                             cold->body.span()});  // nobody changes it in the middle of this
-  }
-  log_damage(*cold->result);
-  add_generation(*cold->result, c);
-  context_.replies.answer(cold->token, std::move(*cold->result));
-}
-
-void Reading::attach(const Request& request) {
-  auto component = context_.published(request, FileId(request.envelope().attach().file()));
-  if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
-  if (auto gives = check_gives(context_, request, **component); !gives)
-    return context_.replies.answer(request, fail(std::move(gives.error())));
-  if (!context_.input_locks.is_worker(request.peer) && !(*component)->lacks_copy()) {
-    return context_.replies.answer(context_.replies.defer(request), descriptors(**component));
-  }
-  if (context_.input_locks.is_worker(request.peer)) context_.input_locks.add((*component)->file, request.peer);
-  attaching_.push_back({context_.replies.defer(request), std::move(*component)});
-}
-
-void Reading::begin_copies() {
-  std::vector<ComponentPtr> wanted;
-  for (const auto& read : uncopied_) wanted.push_back(read->component);
-  for (const Attaching& one : attaching_) wanted.push_back(one.component);
-  for (const ComponentPtr& component : wanted) {
-    if (copying_.size() >= kCopiesAtOnce) break;
-    const bool is_begun = std::find(copying_.begin(), copying_.end(), component) != copying_.end();
-    if (waits_for_copy(*component) && !is_begun) begin_copy(component);
-  }
-  std::erase_if(uncopied_, [this](std::shared_ptr<ColdRead>& read) {
-    if (waits_for_copy(*read->component)) return !context_.replies.is_waiting(read->token);
-    const net::PeerId peer = read->peer;
-    cold_.push(peer, std::move(read));
-    return true;
+// Nobody changes an older component, but it may be removed meanwhile.
+Status Reading::make_copy(const ComponentPtr& component) {
+  const auto copying = std::make_shared<Copying>(Copying{daemon::Event(context_.fibers)});
+  const bool is_first = copying_.emplace(component->file.value, copying).second;
+  PIF_ASSERT(component->older && is_first, component->file.value);
+  const daemon::AtExit end([&] {
+    copying_.erase(component->file.value);
+    copying->ended.notify();
   });
+  const auto slot = copies_.acquire();
+  PIF_TRY(copying->result = check_room(*component));
+  const std::uint64_t number = ++copies_begun_;
+  auto copy = context_.disk([&, state = component->state] {
+    return make_dense_copy(context_.world.storage, context_.components.root(), state, number);
+  });
+  PIF_TRY(copying->result = check_there(*component));
+  if (copy) {
+    context_.components.adopt_copy(*component, std::move(*copy));
+    return {};
+  }
+  spdlog::error("file {} could not be made ready to be read: {}", name_of(component->file), copy.error().text);
+  copying->result = fail(copy.error());
+  return copying->result;
 }
 
 Status Reading::check_room(const Component& component) {
@@ -203,50 +213,18 @@ Status Reading::check_room(const Component& component) {
                                           name_of(component.file), human_bytes(bytes), room.error().text));
 }
 
-// The work has the component's state for itself: nobody changes an older one, but it may be removed meanwhile.
-void Reading::begin_copy(const ComponentPtr& component) {
-  if (const auto room = check_room(*component); !room) return refuse_waiting(*component, room.error());
-  copying_.push_back(component);
-  PIF_ASSERT(component->older && copying_.size() <= kCopiesAtOnce, component->file.value, copying_.size());
-  auto made = std::make_shared<Result<DenseCopy>>();
-  auto work = [made, storage = &context_.world.storage, root = context_.components.root(), state = component->state,
-               number = ++copies_begun_] { *made = make_dense_copy(*storage, root, state, number); };
-  context_.world.executor.submit(std::move(work), [this, component, made] { end_copy(component, std::move(*made)); });
-}
+// ---- descriptors ---------------------------------------------------------------------------------------------------
 
-void Reading::end_copy(const ComponentPtr& component, Result<DenseCopy> copy) {
-  const auto ended = std::erase(copying_, component);
-  PIF_ASSERT(ended == 1, component->file.value, ended);
-  if (component->is_removed() || component->failure) return;  // all that wait are told in this turn
-  if (copy) return context_.components.adopt_copy(*component, std::move(*copy));
-  spdlog::error("file {} could not be made ready to be read: {}", name_of(component->file), copy.error().text);
-  refuse_waiting(*component, copy.error());
-}
-
-void Reading::refuse_waiting(const Component& component, const Error& why) {
-  for (const auto& read : uncopied_)
-    if (read->component.get() == &component) context_.replies.answer(read->token, Status(fail(why)));
-  for (const Attaching& one : attaching_)
-    if (one.component.get() == &component) context_.replies.answer(one.token, Status(fail(why)));
-}
-
-void Reading::advance() {
-  begin_copies();
-  begin_cold();
-  std::erase_if(attaching_, [&](const Attaching& one) {
-    if (!context_.replies.is_waiting(one.token)) return true;
-    if (one.component->is_removed()) {
-      context_.replies.answer(one.token, fail(Code::kStaleFile, "the file was deleted meanwhile"));
-      return true;
-    }
-    const Permission may_copy = context_.may(Operation::kCopy, *one.component);
-    if (may_copy == Permission::kLater) return false;
-    if (waits_for_copy(*one.component)) return false;
-    const auto& failure = one.component->failure;
-    PIF_ASSERT(failure || may_copy == Permission::kNow, one.component->file.value, one.component->stage());
-    context_.replies.answer(one.token, failure ? fail(*failure) : descriptors(*one.component));
-    return true;
-  });
+Result<net::Packet> Reading::attach(const Request& request) {
+  const FileId file(request.envelope().attach().file());
+  PIF_TRY_VALUE(const ComponentPtr component, context_.published(request, file));
+  PIF_TRY(check_gives(context_, request, *component));
+  const bool is_worker = context_.input_locks.is_worker(request.peer);
+  if (is_worker) context_.input_locks.add(file, request.peer);
+  while (is_worker && !component->is_removed() && context_.may(Operation::kCopy, *component) == Permission::kLater)
+    component->wait_moved(context_.fibers);
+  PIF_TRY(wait_for_copy(component));
+  return descriptors(*component);
 }
 
 Result<net::Packet> Reading::descriptors(Component& component) {

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <vector>
+#include <unordered_map>
 
 #include "context/lfs_context.h"
 #include "pif/net/fair_queue.h"
@@ -14,63 +13,57 @@ class Reading {
  public:
   explicit Reading(LfsContext& context);
 
-  // What is in memory is answered at once; what the disk has to be waited for, later and by the executor, so that
-  // nobody else waits for it.
-  void read(const Request& request, const proto::Read& asked);
-  void read_bytes(const Request& request, const proto::ReadBytes& asked);
-  void offsets(const Request& request, const proto::Offsets& asked);
+  // What is in memory is answered at once; what the disk has to be waited for, by the executor, so that nobody else
+  // waits for it.
+  [[nodiscard]] Result<net::Packet> read(const Request& request, const proto::Read& asked);
+  [[nodiscard]] Result<net::Packet> read_bytes(const Request& request, const proto::ReadBytes& asked);
+  [[nodiscard]] Result<net::Packet> offsets(const Request& request, const proto::Offsets& asked);
   // Of a committed component.
-  void read_pieces(const Request& request, const proto::ReadPieces& asked);
+  [[nodiscard]] Result<net::Packet> read_pieces(const Request& request, const proto::ReadPieces& asked);
   // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more,
   // and holds it against changes until it ends.
-  void attach(const Request& request);
-  // Begins dense copies and reads that wait for the disk; answers workers whose components have come to rest. Once per
-  // turn.
-  void advance();
+  [[nodiscard]] Result<net::Packet> attach(const Request& request);
+  // What the peer has waiting for the disk is not read any more.
+  void drop_peer(net::PeerId peer);
 
  private:
-  // A read that waits for the disk. If the component was changed while it was read, it is read again; after some tries
-  // by the loop itself, which makes all changes.
-  struct ColdRead {
-    ReplyToken token = 0;
-    net::PeerId peer = 0;
-    ComponentPtr component;
-    proto::Envelope asked;
-    net::Buffer body;  // of the request
-    std::size_t bytes_max = 0;
-    std::uint64_t changes = 0;  // of the component when the try began
-    unsigned tries = 0;
-    std::uint64_t scanned = 0;  // bytes, in the last try
-    std::optional<Result<net::Packet>> result;
+  // A fiber's turn to read from the disk; each peer in turn.
+  class Turn {
+   public:
+    explicit Turn(Reading& reading) : reading_(reading) {}
+    ~Turn() { reading_.end_turn(); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Reading& reading_;
   };
-  void start(const Request& request);
-  // kRetry: too many wait.
-  [[nodiscard]] Result<std::shared_ptr<ColdRead>> make_cold(const Request& request, ComponentPtr component);
-  void begin_cold();
-  [[nodiscard]] bool may_serve(const ColdRead& cold);
-  void submit(std::shared_ptr<ColdRead> cold);
-  void finish(const std::shared_ptr<ColdRead>& cold);
+  // A dense copy that is being made (older.h); others wait for it.
+  struct Copying {
+    daemon::Event ended;
+    Status result{};
+  };
 
-  // Dense copies of older components (older.h), for all that wait for them.
-  void begin_copies();
-  void begin_copy(const ComponentPtr& component);
-  void end_copy(const ComponentPtr& component, Result<DenseCopy> copy);
+  [[nodiscard]] Result<net::Packet> serve(const Request& request);
+  [[nodiscard]] Result<net::Packet> read_cold(const Request& request, const ComponentPtr& component);
+  // One try: nothing if the component was changed meanwhile.
+  [[nodiscard]] Result<std::optional<net::Packet>> try_cold(const Request& request, const ComponentPtr& component);
+  // kRetry: too many wait. kCancelled: the peer has gone.
+  [[nodiscard]] Status wait_for_turn(net::PeerId peer);
+  void begin_turns();
+  void end_turn();
+  [[nodiscard]] Status make_readable(Component& component);
+
+  [[nodiscard]] Status wait_for_copy(const ComponentPtr& component);
+  [[nodiscard]] Status make_copy(const ComponentPtr& component);
   [[nodiscard]] Status check_room(const Component& component);
-  // Answers all that wait for its copy.
-  void refuse_waiting(const Component& component, const Error& why);
-
   [[nodiscard]] Result<net::Packet> descriptors(Component& component);
 
-  struct Attaching {
-    ReplyToken token = 0;
-    ComponentPtr component;
-  };
   LfsContext& context_;
-  std::vector<Attaching> attaching_;                // workers, and all whose component lacks its dense copy
-  net::FairQueue<std::shared_ptr<ColdRead>> cold_;  // to be begun, of each peer in turn
+  net::FairQueue<daemon::Fibers::WaitId> cold_;  // fibers that wait for the disk, of each peer in turn
   unsigned cold_under_way_ = 0;
-  std::vector<std::shared_ptr<ColdRead>> uncopied_;  // their component lacks its dense copy
-  std::vector<ComponentPtr> copying_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Copying>> copying_;  // by file
+  daemon::Slots copies_;
   std::uint64_t copies_begun_ = 0;
 };
 

@@ -22,6 +22,7 @@ constexpr Duration kConnectEvery =
 constexpr Duration kAskAgainEvery = std::chrono::milliseconds(100);  // a server that waits for other LFSs
 constexpr Duration kPatience = std::chrono::seconds(5);
 constexpr std::size_t kStatesAtOnce = 4096;
+constexpr std::size_t kLearntAtOnce = 256;  // of them, in one transaction
 
 using enum wire::BeatStage;
 using enum wire::OwnState;
@@ -30,8 +31,55 @@ using enum wire::Verdict;
 }  // namespace
 
 Reporting::Reporting(LfsContext& context, Managing& managing)
-    : context_(context), managing_(managing), calls_(context.world.messenger) {
+    : context_(context),
+      managing_(managing),
+      calls_(context.world.messenger),
+      started_(context.fibers),
+      asking_(context.fibers) {
   context_.standing = has_server(context_.config) ? Standing::kWaiting : Standing::kServing;
+  if (!has_server(context_.config)) return;
+  context_.fibers.start([this] { expire_calls(); });
+  context_.fibers.start([this] { send_beats(); });
+  context_.fibers.start([this] { keep_asking(); });
+}
+
+void Reporting::expire_calls() {
+  for (;;) {
+    started_.wait(calls_.next_deadline());
+    calls_.expire();
+  }
+}
+
+Result<net::Packet> Reporting::call(net::Packet packet) {
+  PIF_ASSERT(server_ != 0);
+  return daemon::await<Result<net::Packet>>(context_.fibers, [&](auto done) {
+    calls_.start(server_, std::move(packet), kPatience, "the PIF Server", std::move(done));
+    started_.notify();
+  });
+}
+
+void Reporting::beat_by(Time at) {
+  if (at >= next_beat_) return;
+  next_beat_ = at;
+  context_.peer_list.wanted().notify();
+}
+
+void Reporting::send_beats() {
+  for (;;) {
+    context_.peer_list.wanted().wait(next_beat_);
+    if (context_.peer_list.take_wanted()) next_beat_ = std::min(next_beat_, context_.now() + kConnectEvery);
+    if (context_.now() < next_beat_) continue;
+    next_beat_ = context_.now() + kBeatEvery;
+    if (context_.config.look_at_keys) context_.config.look_at_keys();
+    if (connect()) beat();
+  }
+}
+
+void Reporting::keep_asking() {
+  for (;;) {
+    asking_.wait(context_.now() + kBeatEvery);
+    if (server_ != 0 && heard_ && agrees_ && context_.standing == Standing::kServing) ask_states();
+  }
 }
 
 bool Reporting::connect() {
@@ -50,7 +98,7 @@ void Reporting::lose(const Error& why) {
   if (!silent_logged_) spdlog::warn("the PIF Server does not answer: {}; serving goes on", why.text);
   silent_logged_ = true;
   heard_ = agrees_ = false;
-  next_beat_ = std::min(next_beat_, context_.now() + kConnectEvery);
+  beat_by(context_.now() + kConnectEvery);
   if (server_ == 0) return;
   const auto peer = std::exchange(server_, 0);
   context_.world.messenger.disconnect(peer);
@@ -67,13 +115,8 @@ bool Reporting::offer(net::Delivery& delivery) {
   return ours;
 }
 
-Time Reporting::next_deadline() const {
-  if (!has_server(context_.config)) return kNever;
-  return std::min(next_beat_, calls_.next_deadline());
-}
-
-// Trouble with the disk is told at once.
 void Reporting::look_at_disk() {
+  if (!has_server(context_.config)) return;
   DiskHealth* const health = context_.world.health;
   if (health == nullptr) return;
   auto trouble = health->trouble();
@@ -91,26 +134,14 @@ void Reporting::look_at_disk() {
 void Reporting::probe_disk() {
   PIF_ASSERT(!is_probing_ && context_.world.health != nullptr);
   is_probing_ = true;
-  auto write = [&storage = context_.world.storage, path = scratch_folder(context_.config.root) + "/probe"] {
-    const std::array<std::byte, 1> byte{};
-    auto file = storage.open(path, component::OpenMode::kCreate);
-    if (file && (*file)->write(0, byte)) static_cast<void>((*file)->sync().has_value());
-  };
-  context_.world.executor.submit(std::move(write), [this] { is_probing_ = false; });
-}
-
-void Reporting::tick() {
-  if (!has_server(context_.config)) return;
-  look_at_disk();
-  calls_.expire();
-  const Time now = context_.now();
-  if (context_.peer_list.take_wanted()) next_beat_ = std::min(next_beat_, now + kConnectEvery);
-  if (now < next_beat_) return;
-  next_beat_ = now + kBeatEvery;
-  if (context_.config.look_at_keys) context_.config.look_at_keys();
-  if (!connect()) return;
-  beat();
-  if (heard_ && agrees_ && context_.standing == Standing::kServing) ask_states();
+  context_.fibers.start([this] {
+    context_.disk([&storage = context_.world.storage, path = scratch_folder(context_.config.root) + "/probe"] {
+      const std::array<std::byte, 1> byte{};
+      auto file = storage.open(path, component::OpenMode::kCreate);
+      if (file && (*file)->write(0, byte)) static_cast<void>((*file)->sync().has_value());
+    });
+    is_probing_ = false;
+  });
 }
 
 void Reporting::add_right(net::Packet& packet) {
@@ -131,10 +162,10 @@ net::Packet Reporting::request() {
   return packet;
 }
 
-void Reporting::ask(net::Packet packet, std::function<void(Result<net::Packet>)> done) {
-  if (server_ == 0 || !agrees_) return done(fail(Code::kUnavailable, "the PIF Server is not there at present"));
+Result<net::Packet> Reporting::ask(net::Packet packet) {
+  if (server_ == 0 || !agrees_) return fail(Code::kUnavailable, "the PIF Server is not there at present");
   add_right(packet);
-  calls_.start(server_, std::move(packet), kPatience, "the PIF Server", std::move(done));
+  return call(std::move(packet));
 }
 
 proto::NodeInfo Reporting::node_info() {
@@ -174,9 +205,6 @@ proto::NodeInfo Reporting::node_info() {
 }
 
 void Reporting::beat() {
-  if (beating_) return;
-  PIF_ASSERT(server_ != 0);
-  beating_ = true;
   net::Packet packet = request();
   proto::Heartbeat& beat = *packet.envelope.mutable_heartbeat();
   *beat.mutable_node() = node_info();
@@ -187,23 +215,20 @@ void Reporting::beat() {
   beat.set_peers(context_.view.peer_changes());
   if (context_.config.edition) beat.set_edition(context_.config.edition());
   const Time sent = context_.world.messenger.clock().boottime();
-  calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this, sent](Result<net::Packet> reply) {
-    PIF_ASSERT(beating_);
-    beating_ = false;
-    if (!reply) return lose(reply.error());
-    if (silent_logged_) spdlog::info("the PIF Server answers");
-    silent_logged_ = false;
-    obey(reply->envelope.heartbeat_reply());
-    take_files(reply->envelope.heartbeat_reply());
-    learn_view(reply->envelope.heartbeat_reply(), sent);
-    if (!heard_) ask_soon();
-    heard_ = true;
-  });
+  const auto reply = call(std::move(packet));
+  if (!reply) return lose(reply.error());
+  if (silent_logged_) spdlog::info("the PIF Server answers");
+  silent_logged_ = false;
+  obey(reply->envelope.heartbeat_reply());
+  take_files(reply->envelope.heartbeat_reply());
+  learn_view(reply->envelope.heartbeat_reply(), sent);
+  if (!heard_) ask_soon();
+  heard_ = true;
 }
 
 void Reporting::obey(const proto::HeartbeatReply& reply) {
   agrees_ = reply.verdict() == kGoOn || reply.verdict() == kAdmitted;
-  if (reply.verdict() == kNotYet) next_beat_ = context_.now() + kAskAgainEvery;
+  if (reply.verdict() == kNotYet) beat_by(context_.now() + kAskAgainEvery);
   // Another run may be of a directory that was put back, and has files again that the last one had removed.
   if (agrees_ && reply.moment().run() != context_.numbers.run()) context_.components.forget_tombstones();
   if (agrees_) context_.numbers.note_moment(reply.moment());
@@ -240,12 +265,11 @@ void Reporting::learn_view(const proto::HeartbeatReply& reply, Time sent) {
 // It is that incarnation when this is durable here, and serves when the server has it too.
 void Reporting::become(std::uint64_t incarnation, bool ask_all) {
   context_.numbers.offer(incarnation, ask_all);
-  context_.batch.note([this, ask_all](const Status& status) {
-    if (!status) return spdlog::error("{}", status.error().text);  // asks again
-    has_kept_ = true;
-    ask_all_ = ask_all;
-    next_beat_ = context_.now();
-  });
+  if (const Status kept = context_.batch.commit_numbers(); !kept)
+    return spdlog::error("{}", kept.error().text);  // asks again
+  has_kept_ = true;
+  ask_all_ = ask_all;
+  beat_soon();
 }
 
 void Reporting::serve() {
@@ -253,7 +277,8 @@ void Reporting::serve() {
     spdlog::error("{}", asked.error().text);
   context_.standing = Standing::kServing;
   context_.stale.clear();
-  next_beat_ = context_.now();
+  beat_soon();
+  asking_.notify();
   spdlog::info("{} serves as incarnation {}, from change {} on", context_.config.name, context_.numbers.incarnation(),
                context_.numbers.durable());
 }
@@ -269,7 +294,8 @@ void Reporting::stop_serving(const std::string& why) {
 // A new connection: what became of everything unsettled is asked at once. Not of what an append is making, which the
 // server takes for committed.
 void Reporting::ask_soon() {
-  next_beat_ = context_.now();
+  beat_soon();
+  asking_.notify();
   for (auto& [id, when] : context_.components.unsettled()) {
     const auto component = context_.components.find_in_memory(FileId(id));
     if (!component || !component->by_append) when = context_.now();
@@ -277,7 +303,6 @@ void Reporting::ask_soon() {
 }
 
 void Reporting::ask_states() {
-  if (asking_) return;
   const Time now = context_.now();
   std::vector<std::uint64_t> files;
   for (auto& [id, when] : context_.components.unsettled()) {
@@ -287,23 +312,22 @@ void Reporting::ask_states() {
     if (files.size() == kStatesAtOnce) break;
   }
   if (files.empty()) return;
-  asking_ = true;
   net::Packet packet = request();
   for (const auto id : files) packet.envelope.mutable_file_states()->add_files(id);
-  calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this, files](Result<net::Packet> reply) {
-    PIF_ASSERT(asking_);
-    asking_ = false;
-    if (reply && (!agrees_ || !context_.numbers.is_of_server(reply->envelope.file_states_reply().moment())))
-      return;  // asks again in a minute
-    if (reply) {
-      context_.numbers.note_moment(reply->envelope.file_states_reply().moment());
-      return learn_states(files, reply->envelope.file_states_reply());
-    }
+  const auto reply = call(std::move(packet));
+  if (!reply) {
     for (const auto id : files)  // again with the next beat
       if (const auto at = context_.components.unsettled().find(id); at != context_.components.unsettled().end())
         at->second = Time{};
-    lose(reply.error());
-  });
+    return lose(reply.error());
+  }
+  const auto& states = reply->envelope.file_states_reply();
+  if (!agrees_ || !context_.numbers.is_of_server(states.moment())) return;  // asks again in a minute
+  context_.numbers.note_moment(states.moment());
+  PIF_ASSERT(files.size() <= kStatesAtOnce, files.size());
+  const auto count = std::min(files.size(), static_cast<std::size_t>(states.states_size()));
+  daemon::each(context_.fibers, count, kLearntAtOnce,
+               [&](std::size_t i) { learn_state(FileId(files[i]), states.states(static_cast<int>(i))); });
 }
 
 // The server has it for committed: from now on it will say so when the file is removed.
@@ -313,24 +337,26 @@ void Reporting::settled(Component& component) {
   context_.components.unsettled().erase(component.file.value);
 }
 
-void Reporting::learn_states(const std::vector<std::uint64_t>& files, const proto::FileStatesReply& reply) {
-  const auto count = std::min(files.size(), static_cast<std::size_t>(reply.states_size()));
-  for (std::size_t i = 0; i < count; ++i) {
-    const FileId file(files[i]);
-    const auto state = reply.states(static_cast<int>(i));
-    managing_.learn_aside(file, state);
-    const auto component = context_.components.find(file);
-    if (!component || (*component)->stage() == Stage::kSealing) continue;
-    if (state == wire::kFileCommitted && (*component)->state.state() == kSealed) context_.note_committed(*component);
-    if (state == wire::kFileCommitted && (*component)->state.state() == kCommitted) settled(**component);
-    // Committed, but only being made here: no part of the file (an append that never came to its end).
-    const bool abandoned = state == wire::kFileCommitted && (*component)->stage() == Stage::kFilling;
-    if (state >= wire::kFileUnknown) managing_.unknown(file, [](const Status&) {});
-    if (state != wire::kFileRemoved && !abandoned) continue;
+void Reporting::learn_state(FileId file, std::uint32_t state) {
+  managing_.learn_aside(file, state);
+  const auto found = context_.components.find(file);
+  if (!found || (*found)->stage() == Stage::kSealing) return;
+  const ComponentPtr component = *found;
+  // Committed, but only being made here: no part of the file (an append that never came to its end).
+  const bool is_abandoned = state == wire::kFileCommitted && component->stage() == Stage::kFilling;
+  Status done;
+  if (state == wire::kFileCommitted && component->state.state() == kSealed) {
+    done = context_.note_committed(component);
+  } else if (state == wire::kFileCommitted && component->state.state() == kCommitted) {
+    settled(*component);
+  } else if (state == wire::kFileRemoved || is_abandoned) {
     spdlog::info("file {} is {}: its component is removed", name_of(file),
-                 abandoned ? "committed without it" : "removed");
-    managing_.remove(file, state == wire::kFileRemoved, [](const Status&) {});
+                 is_abandoned ? "committed without it" : "removed");
+    done = managing_.remove(file, state == wire::kFileRemoved);
+  } else if (state >= wire::kFileUnknown) {
+    done = managing_.unknown(file);
   }
+  if (!done) spdlog::error("file {}: {}", name_of(file), done.error().text);
 }
 
 }  // namespace pif::lfs

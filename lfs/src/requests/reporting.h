@@ -18,16 +18,23 @@ class Reporting {
 
   // Takes replies to our requests, and loss of the server. False for what is not ours.
   bool offer(net::Delivery& delivery);
-  // Asks the server with kMayManage. kUnavailable, perhaps at once, if there is none at present.
-  void ask(net::Packet packet, std::function<void(Result<net::Packet>)> done);
+  // Asks the server with kMayManage. kUnavailable, perhaps at once, if there is none at present. Called by a fiber.
+  [[nodiscard]] Result<net::Packet> ask(net::Packet packet);
   // The next heartbeat is sent now: its answer has what has just changed.
-  void beat_soon() { next_beat_ = context_.now(); }
-  void tick();
-  Time next_deadline() const;
+  void beat_soon() { beat_by(context_.now()); }
+  // Trouble with the disk is told at once. Once per turn.
+  void look_at_disk();
   // Why the server says that this process is to end, as it is lost; nothing: it may go on.
   const std::optional<std::string>& must_end() const { return must_end_; }
 
  private:
+  // Each on a fiber of its own.
+  void send_beats();
+  void keep_asking();
+  void expire_calls();
+
+  [[nodiscard]] Result<net::Packet> call(net::Packet packet);
+  void beat_by(Time at);
   bool connect();
   void lose(const Error& why);
   void beat();
@@ -41,8 +48,7 @@ class Reporting {
   void ask_soon();
   void ask_states();
   void settled(Component& component);
-  void learn_states(const std::vector<std::uint64_t>& files, const proto::FileStatesReply& reply);
-  void look_at_disk();
+  void learn_state(FileId file, std::uint32_t state);
   void probe_disk();
   proto::NodeInfo node_info();
   void add_right(net::Packet& packet);
@@ -51,10 +57,10 @@ class Reporting {
   LfsContext& context_;
   Managing& managing_;
   net::Calls calls_;
+  daemon::Event started_;  // a call
+  daemon::Event asking_;   // what became of components is to be asked
   net::PeerId server_ = 0;
   bool heard_ = false;  // an answer came on this connection
-  bool beating_ = false;
-  bool asking_ = false;
   bool silent_logged_ = false;
   bool has_kept_ = false;      // what it was offered in this life, but is not confirmed yet
   bool ask_all_ = false;       // once it serves

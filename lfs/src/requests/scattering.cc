@@ -67,50 +67,21 @@ Result<ComponentPtr> Scattering::to_read(const Request& request, const proto::Co
   return component;
 }
 
-void Scattering::read_pieces(const Request& request, const proto::ReadPieces& asked) {
+Result<net::Packet> Scattering::read_pieces(const Request& request, const proto::ReadPieces& asked) {
   if (!asked.has_creating()) return reading_.read_pieces(request, asked);
-  auto found = to_read(request, asked.creating());
-  if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
-  struct Work {
-    net::Buffer runs;
-    std::shared_ptr<component::Files> files;
-    Result<net::Packet> result = net::Packet();
-  };
-  auto work = std::make_shared<Work>();
-  work->runs = net::Buffer::copy_of(request.packet.body.span());
-  if (*found) work->files = (*found)->files;
-  const auto token = context_.replies.defer(request);
+  PIF_TRY_VALUE(const ComponentPtr component, to_read(request, asked.creating()));
+  const auto files = component ? component->files : nullptr;
   const auto bytes_max = LfsContext::body_bytes_max(request);
-  context_.world.executor.submit(
-      [work, bytes_max] {
-        component::File* const data = work->files ? work->files->data.get() : nullptr;
-        work->result = read_unsealed(work->runs.span(), data, bytes_max);
-      },
-      [this, work, token] { context_.replies.answer(token, std::move(work->result)); });
+  return context_.disk(
+      [&] { return read_unsealed(request.packet.body.span(), files ? files->data.get() : nullptr, bytes_max); });
 }
 
-void Scattering::sync_component(const Request& request, const proto::SyncComponent& asked) {
-  auto found = to_read(request, asked.shape());
-  if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
-  if (*found) return answer_synced(request, *found);
-  net::Packet reply = Replies::reply(request);
-  reply.envelope.mutable_done();
-  context_.replies.answer(request, Result<net::Packet>(std::move(reply)));
-}
-
-void Scattering::answer_synced(const Request& request, const ComponentPtr& component) {
-  const auto token = context_.replies.defer(request);
-  auto synced = std::make_shared<Status>();
-  context_.world.executor.submit([synced, files = component->files] { *synced = component::sync(*files); },
-                                 [this, synced, token, component] {
-                                   if (!*synced) {
-                                     context_.components.set_failed(*component, synced->error());
-                                     return context_.replies.answer(token, *synced);
-                                   }
-                                   net::Packet reply;
-                                   reply.envelope.mutable_done();
-                                   context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
-                                 });
+Status Scattering::sync_component(const Request& request, const proto::SyncComponent& asked) {
+  PIF_TRY_VALUE(const ComponentPtr component, to_read(request, asked.shape()));
+  if (!component) return {};
+  const Status synced = context_.disk([files = component->files] { return component::sync(*files); });
+  if (!synced) context_.components.set_failed(*component, synced.error());
+  return synced;
 }
 
 Result<ComponentPtr> Scattering::to_reserve(const Request& request, const proto::Preallocate& asked) {
@@ -130,26 +101,17 @@ Result<ComponentPtr> Scattering::to_reserve(const Request& request, const proto:
   return component;
 }
 
-void Scattering::preallocate(const Request& request, const proto::Preallocate& asked) {
-  if (asked.bytes() == 0) return context_.replies.answer(context_.replies.defer(request), Status());
-  auto found = to_reserve(request, asked);
-  if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
-  const ComponentPtr component = *found;
-  const auto token = context_.replies.defer(request);
-  auto reserved = std::make_shared<Status>();
-  const std::uint64_t bytes = asked.bytes();
-  const std::uint64_t sums = bytes / component->shape.chunk_bytes * component->shape.sum_bytes();
-  context_.world.executor.submit(
-      [reserved, files = component->files, bytes, sums] {
-        *reserved = files->data->reserve(bytes);
-        if (*reserved) *reserved = files->sums->reserve(sums);
-      },
-      [this, reserved, token, component, bytes] {
-        if (*reserved) component->reserved = std::max(component->reserved, bytes);
-        // Where the file system cannot, there is the room that was found, as long as nobody takes it.
-        const bool is_done = *reserved || reserved->error().code == Code::kUnsupported;
-        context_.replies.answer(token, is_done ? Status() : *reserved);
-      });
+Status Scattering::preallocate(const Request& request, const proto::Preallocate& asked) {
+  if (asked.bytes() == 0) return {};
+  PIF_TRY_VALUE(const ComponentPtr component, to_reserve(request, asked));
+  const std::uint64_t sums = asked.bytes() / component->shape.chunk_bytes * component->shape.sum_bytes();
+  const Status reserved = context_.disk([&asked, sums, files = component->files]() -> Status {
+    PIF_TRY(files->data->reserve(asked.bytes()));
+    return files->sums->reserve(sums);
+  });
+  if (reserved) component->reserved = std::max(component->reserved, asked.bytes());
+  // Where the file system cannot, there is the room that was found, as long as nobody takes it.
+  return !reserved && reserved.error().code == Code::kUnsupported ? Status() : reserved;
 }
 
 }  // namespace pif::lfs

@@ -17,10 +17,10 @@ class Scattering {
   [[nodiscard]] Result<net::Packet> write_pieces(const Request& request, const proto::WritePieces& asked);
   // Of a committed file: what Reading::read_pieces() says. Of one that is being created: by the executor, for what was
   // written may have left the memory.
-  void read_pieces(const Request& request, const proto::ReadPieces& asked);
-  void sync_component(const Request& request, const proto::SyncComponent& asked);
+  [[nodiscard]] Result<net::Packet> read_pieces(const Request& request, const proto::ReadPieces& asked);
+  [[nodiscard]] Status sync_component(const Request& request, const proto::SyncComponent& asked);
   // Room on the disk. What is written there is not refused any more because the disk is nearly full.
-  void preallocate(const Request& request, const proto::Preallocate& asked);
+  [[nodiscard]] Status preallocate(const Request& request, const proto::Preallocate& asked);
 
  private:
   // Open, with files and without a writer, so that all that was written is in them; null: nobody has written anything
@@ -28,7 +28,6 @@ class Scattering {
   [[nodiscard]] Result<ComponentPtr> to_read(const Request& request, const proto::ComponentShape& shape);
   // Open, and the disk has the room that is asked for.
   [[nodiscard]] Result<ComponentPtr> to_reserve(const Request& request, const proto::Preallocate& asked);
-  void answer_synced(const Request& request, const ComponentPtr& component);
 
   LfsContext& context_;
   Writing& writing_;

@@ -19,45 +19,37 @@ constexpr Duration kLongPause = std::chrono::seconds(30);
 
 }  // namespace
 
-void SealSync::add(const ComponentPtr& component, Done done) {
-  PIF_ASSERT(component->stage() == Stage::kSealing && component->files, component->file.value, component->stage());
-  add({component->files, {}, context_.components.folder(component->file), std::move(done), {}},
-      component->state.bytes());
-}
-
-void SealSync::add_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity,
-                          std::uint64_t bytes, bool is_new, Done done) {
-  PIF_ASSERT(parity != nullptr && (!is_new || component->files), component->file.value);
-  add({is_new ? component->files : nullptr,
-       std::move(parity),
-       context_.components.folder(component->file),
-       std::move(done),
-       {}},
-      bytes);
-}
-
-void SealSync::add_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
-                            std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes, Done done) {
-  PIF_ASSERT(files != nullptr, component->file.value);
-  add({std::move(files), std::move(parity), context_.components.folder(component->file), std::move(done), {}},
-      bytes / (kSmallRestoredBytes / kSmallBytes));
+SealSync::SealSync(LfsContext& context) : context_(context), news_(context.fibers), ended_(context.fibers) {
+  context.fibers.start([this] { serve(); });
 }
 
 Status SealSync::sync(const ComponentPtr& component) {
-  return daemon::await<Status>(context_.fibers, [&](auto done) { add(component, std::move(done)); });
+  PIF_ASSERT(component->stage() == Stage::kSealing && component->files, component->file.value, component->stage());
+  return sync(Item{component->files, {}, context_.components.folder(component->file)}, component->state.bytes());
 }
 
 Status SealSync::sync_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity,
                              std::uint64_t bytes, bool is_new) {
-  return daemon::await<Status>(
-      context_.fibers, [&](auto done) { add_parity(component, std::move(parity), bytes, is_new, std::move(done)); });
+  PIF_ASSERT(parity != nullptr && (!is_new || component->files), component->file.value);
+  const auto files = is_new ? component->files : nullptr;
+  return sync(Item{files, std::move(parity), context_.components.folder(component->file)}, bytes);
 }
 
 Status SealSync::sync_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
                                std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes) {
-  return daemon::await<Status>(context_.fibers, [&](auto done) {
-    add_restored(component, std::move(files), std::move(parity), bytes, std::move(done));
-  });
+  PIF_ASSERT(files != nullptr, component->file.value);
+  return sync(Item{std::move(files), std::move(parity), context_.components.folder(component->file)},
+              bytes / (kSmallRestoredBytes / kSmallBytes));
+}
+
+void SealSync::add_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity,
+                          std::uint64_t bytes, bool is_new, Done done) {
+  context_.fibers.start([=, this, done = std::move(done)] { done(sync_parity(component, parity, bytes, is_new)); });
+}
+
+void SealSync::add_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
+                            std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes, Done done) {
+  context_.fibers.start([=, this, done = std::move(done)] { done(sync_restored(component, files, parity, bytes)); });
 }
 
 Status SealSync::Item::sync() const {
@@ -70,78 +62,87 @@ Status SealSync::Item::check_written() const {
   return parity ? component::check_written(*parity) : Status();
 }
 
-void SealSync::add(Item item, std::uint64_t bytes) {
-  if (bytes < kSmallBytes) {
-    waiting_.push_back(std::move(item));
-    return;
+Status SealSync::sync(Item item, std::uint64_t bytes) {
+  Item* const one = &item;
+  if (bytes >= kSmallBytes) {
+    context_.disk([&] { sync_each({&one, 1}); });
+    return item.result;
   }
-  std::vector<Item> alone;
-  alone.push_back(std::move(item));
-  submit(std::move(alone), false);
+  item.wait = context_.fibers.begin_wait();
+  waiting_.push_back(one);
+  news_.notify();
+  context_.fibers.wait(item.wait);
+  return item.result;
+}
+
+void SealSync::serve() {
+  for (;;) {
+    while (waiting_.empty()) news_.wait();
+    context_.fibers.settle();  // what comes in this turn is synced together
+    wait_for_turn();
+    const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kBatchMax));
+    const std::vector<Item*> batch(waiting_.begin(), end);
+    waiting_.erase(waiting_.begin(), end);
+    if (under_way_ > 0) all_again_ = std::max(all_again_, context_.now() + kLongPause);
+    begun_ = context_.now();
+    ++under_way_;
+    PIF_ASSERT(!batch.empty() && under_way_ <= kBatchesMax, under_way_);
+    context_.fibers.start([this, batch] {
+      sync_batch(batch);
+      PIF_ASSERT(under_way_ > 0 && under_way_ <= kBatchesMax, under_way_);
+      --under_way_;
+      ended_.notify();
+    });
+  }
 }
 
 // One batch at a time: the longer a sync takes, the more share the next one. But nobody waits for a sync of all that
 // takes long.
-bool SealSync::may_begin() const {
-  return under_way_ == 0 || (under_way_ < kBatchesMax && context_.now() - begun_ > kLong);
-}
-
-void SealSync::advance() {
-  while (!waiting_.empty() && may_begin()) {
-    std::vector<Item> items = std::exchange(waiting_, {});
-    if (items.size() > kBatchMax) {
-      const auto rest = items.begin() + static_cast<std::ptrdiff_t>(kBatchMax);
-      waiting_.assign(std::make_move_iterator(rest), std::make_move_iterator(items.end()));
-      items.resize(kBatchMax);
-    }
-    if (under_way_ > 0) all_again_ = std::max(all_again_, context_.now() + kLongPause);
-    begun_ = context_.now();
-    submit(std::move(items), true);
+void SealSync::wait_for_turn() {
+  while (under_way_ > 0) {
+    const bool is_long = context_.now() > begun_ + kLong;
+    if (is_long && under_way_ < kBatchesMax) return;
+    ended_.wait(is_long ? kNever : begun_ + kLong + std::chrono::nanoseconds(1));
   }
 }
 
-void SealSync::submit(std::vector<Item> items, bool is_counted) {
-  PIF_ASSERT(!items.empty() && items.size() <= kBatchMax, items.size());
-  auto batch = std::make_shared<Batch>();
-  batch->items = std::move(items);
-  batch->begun = context_.now();
-  batch->is_counted = is_counted;
-  if (is_counted) ++under_way_;
-  PIF_ASSERT(under_way_ <= kBatchesMax, under_way_);
-  batch->is_all = batch->items.size() >= context_.config.sync_all_from && context_.now() >= all_again_;
-  auto* storage = &context_.world.storage;
-  context_.world.executor.submit([batch, storage, root = context_.config.root] { sync(*storage, root, *batch); },
-                                 [this, batch] { finish(*batch); });
-}
-
-void SealSync::sync(component::Storage& storage, const std::string& root, Batch& batch) {
-  if (!batch.is_all) return sync_each(storage, batch.items);
-  const Status all = storage.sync_all(root);
-  batch.is_unsupported = !all && all.error().code == Code::kUnsupported;
-  if (!all) return sync_each(storage, batch.items);  // which says whose bytes were lost
-  for (Item& item : batch.items) item.result = item.check_written();
-}
-
-void SealSync::sync_each(component::Storage& storage, std::vector<Item>& items) {
-  std::map<std::string, Status> folders;
-  for (Item& item : items) item.result = item.sync();
-  for (Item& item : items) {
-    const auto [folder, is_new] = folders.try_emplace(item.folder);
-    if (is_new) folder->second = storage.sync_folder(item.folder);
-    if (item.result) item.result = folder->second;
-  }
-}
-
-void SealSync::finish(Batch& batch) {
-  PIF_ASSERT(!batch.is_counted || under_way_ > 0, under_way_);
-  if (batch.is_counted) --under_way_;
-  if (batch.is_unsupported) {
+void SealSync::sync_batch(Batch batch) {
+  const Time begun = context_.now();
+  const bool is_all = batch.size() >= context_.config.sync_all_from && begun >= all_again_;
+  bool has_all = is_all;
+  context_.disk([&] {
+    if (is_all) has_all = sync_all(batch);
+    if (!is_all) sync_each(batch);
+  });
+  if (is_all && !has_all) {
     all_again_ = kNever;
-  } else if (batch.is_all && context_.now() - batch.begun > kLong) {
+  } else if (is_all && context_.now() - begun > kLong) {
     spdlog::info("a sync of the whole disk took long: for a while components are synced one by one");
     all_again_ = std::max(all_again_, context_.now() + kLongPause);
   }
-  for (Item& item : batch.items) item.done(item.result);
+  for (const Item* item : batch) context_.fibers.wake(item->wait);
+}
+
+// ---- away from the loop --------------------------------------------------------------------------------------------
+
+bool SealSync::sync_all(Batch batch) const {
+  const Status all = context_.world.storage.sync_all(context_.config.root);
+  if (!all) {
+    sync_each(batch);  // which says whose bytes were lost
+    return all.error().code != Code::kUnsupported;
+  }
+  for (Item* item : batch) item->result = item->check_written();
+  return true;
+}
+
+void SealSync::sync_each(Batch batch) const {
+  std::map<std::string, Status> folders;
+  for (Item* item : batch) item->result = item->sync();
+  for (Item* item : batch) {
+    const auto [folder, is_new] = folders.try_emplace(item->folder);
+    if (is_new) folder->second = context_.world.storage.sync_folder(item->folder);
+    if (item->result) item->result = folder->second;
+  }
 }
 
 }  // namespace pif::lfs

@@ -27,21 +27,15 @@ Result<proto::StoredBytesReply> measure(component::Storage& storage, const std::
 
 Sizing::Sizing(LfsContext& context) : context_(context) { context_.operations.bind<&Sizing::stored_bytes>(*this); }
 
-void Sizing::stored_bytes(const Request& request, const proto::StoredBytes& asked) {
+Result<net::Packet> Sizing::stored_bytes(const Request& request, const proto::StoredBytes& asked) {
   if (asked.files_size() > kFilesMax)
-    return context_.replies.answer(
-        request, fail(Code::kTooLarge, fmt::format("{} files at once, not at most {}", asked.files_size(), kFilesMax)));
+    return fail(Code::kTooLarge, fmt::format("{} files at once, not at most {}", asked.files_size(), kFilesMax));
   std::vector<std::string> stems;
   for (const std::uint64_t file : asked.files()) stems.push_back(context_.components.stem(FileId(file)));
-  auto result = std::make_shared<Result<proto::StoredBytesReply>>();
-  context_.world.executor.submit(
-      [result, storage = &context_.world.storage, stems] { *result = measure(*storage, stems); },
-      [this, result, token = context_.replies.defer(request)] {
-        if (!*result) return context_.replies.answer(token, fail(std::move(result->error())));
-        net::Packet reply;
-        *reply.envelope.mutable_stored_bytes_reply() = std::move(**result);
-        context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
-      });
+  net::Packet reply = Replies::reply(request);
+  PIF_TRY_VALUE(*reply.envelope.mutable_stored_bytes_reply(),
+                context_.disk([&] { return measure(context_.world.storage, stems); }));
+  return reply;
 }
 
 }  // namespace pif::lfs

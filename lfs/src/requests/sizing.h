@@ -10,8 +10,7 @@ class Sizing {
  public:
   explicit Sizing(LfsContext& context);
 
-  // Answers later: the disk is asked away from the loop.
-  void stored_bytes(const Request& request, const proto::StoredBytes& asked);
+  [[nodiscard]] Result<net::Packet> stored_bytes(const Request& request, const proto::StoredBytes& asked);
 
  private:
   LfsContext& context_;

@@ -177,61 +177,53 @@ Status Writing::finish_writer(Component& component) {
   return {};
 }
 
-void Writing::seal(const Request& request, const proto::Seal& asked) {
-  auto prepared = prepare_seal(request);
-  if (!prepared) return context_.replies.answer(request, fail(std::move(prepared.error())));
-  Sealing sealing{std::move(*prepared), asked, context_.replies.defer(request), context_.now() + kWritersPatience, {}};
-  if (!sealing.component->is_open()) {
-    net::Packet reply;
-    *reply.envelope.mutable_seal_reply()->mutable_state() = sealing.component->state;
-    return context_.replies.answer(sealing.token, std::move(reply));
+Result<net::Packet> Writing::seal(const Request& request, const proto::Seal& asked) {
+  PIF_TRY_VALUE(const ComponentPtr component, prepare_seal(request));
+  if (component->is_open()) {
+    component->enter(Stage::kSealing);  // from now on nobody gets it for writing
+    const daemon::AtExit end([&] { component->end_change(); });
+    PIF_TRY(seal_component(component, asked));
   }
-  sealing.component->enter(Stage::kSealing);  // from now on nobody gets it for writing
-  if (!try_seal(sealing)) waiting_.push_back(std::move(sealing));
+  net::Packet reply = Replies::reply(request);
+  *reply.envelope.mutable_seal_reply()->mutable_state() = component->state;
+  return reply;
 }
 
-void Writing::advance() {
-  std::erase_if(waiting_,
-                [this](Sealing& sealing) { return context_.now() >= sealing.next_look && try_seal(sealing); });
-  sync_.advance();
+Status Writing::seal_component(const ComponentPtr& component, const proto::Seal& asked) {
+  PIF_ASSERT(component->stage() == Stage::kSealing && !component->writer, component->file.value, component->stage());
+  PIF_TRY(wait_for_writers(*component));
+  PIF_TRY(asked.scattered() ? make_sums(*component, asked) : take_lengths(*component, asked));
+
+  const Status synced = sync_.sync(component);
+  // Nobody gets descriptors to write what is complete.
+  if (component->mode == component::OpenMode::kWrite) context_.components.close_files(*component);
+  PIF_TRY(check_sealing(*component));
+  if (!synced) {
+    context_.components.set_failed(*component, synced.error());
+    spdlog::error("file {}: {}", name_of(component->file), synced.error().text);
+    return synced;
+  }
+
+  PIF_ASSERT(component->mode != component::OpenMode::kWrite && component->is_open(), component->file.value);
+  PIF_TRY(context_.batch.commit(component, [&asked](proto::ComponentState& state) {
+    state.set_state(kSealed);
+    *state.mutable_published() = asked.file();
+  }));
+  if (component->stage() == Stage::kFailed) return fail(*component->failure);
+  context_.components.touch(*component, context_.now());
+  return {};
 }
 
-Time Writing::next_deadline() const {
-  Time next = kNever;
-  for (const Sealing& sealing : waiting_) next = std::min(next, sealing.next_look);
-  return next;
-}
-
-bool Writing::try_seal(Sealing& sealing) {
-  Component& component = *sealing.component;
-  if (auto sealing_still = check_sealing(component); !sealing_still) {
-    end_seal(sealing, std::move(sealing_still));
-    return true;
+Status Writing::wait_for_writers(Component& component) const {
+  for (const Time patience = context_.now() + kWritersPatience;;) {
+    PIF_TRY(check_sealing(component));
+    PIF_TRY_VALUE(const bool is_written, has_writers(component));
+    if (!is_written) return {};
+    if (context_.now() >= patience)
+      return fail(Code::kBusy, fmt::format("file {} is still open for writing in some process: it must close it first",
+                                           name_of(component.file)));
+    context_.fibers.sleep_until(context_.now() + kWritersLook);
   }
-  const auto written = has_writers(component);
-  if (written && *written && context_.now() < sealing.patience) {
-    sealing.next_look = context_.now() + kWritersLook;
-    return false;
-  }
-  Status ready = written ? Status() : Status(fail(written.error()));
-  if (ready && *written)
-    ready = fail(Code::kBusy, fmt::format("file {} is still open for writing in some process: it must close it first",
-                                          name_of(component.file)));
-  if (ready && sealing.asked.scattered()) {
-    make_sums(sealing);
-    return true;
-  }
-  if (ready) ready = take_lengths(component, sealing.asked);
-  if (ready)
-    sync_and_seal(sealing);
-  else
-    end_seal(sealing, std::move(ready));
-  return true;
-}
-
-void Writing::end_seal(const Sealing& sealing, Status failed) {
-  sealing.component->end_change();
-  context_.replies.answer(sealing.token, std::move(failed));
 }
 
 Result<ComponentPtr> Writing::find_to_seal(const Request& request, const proto::Seal& asked) {
@@ -304,34 +296,25 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   return found;
 }
 
-void Writing::make_sums(const Sealing& sealing) {
-  Component& component = *sealing.component;
+Status Writing::make_sums(Component& component, const proto::Seal& asked) {
   PIF_ASSERT(component.stage() == Stage::kSealing && !component.writer, component.file.value, component.stage());
-  const std::uint64_t rows = sealing.asked.rows(), bytes = sealing.asked.bytes();
-  const std::uint64_t sum_bytes = bytes / component.shape.chunk_bytes * component.shape.sum_bytes();
-  Status ready = check_room(component.file, bytes, sum_bytes);
-  if (!ready)
-    ready = fail(ready.error().code, fmt::format("file {}: its sums here take {}, gaps included: {}",
-                                                 name_of(component.file), human_bytes(sum_bytes), ready.error().text));
-  if (ready && component.mode != component::OpenMode::kWrite) {  // nobody else can write it any more
+  const std::uint64_t sum_bytes = asked.bytes() / component.shape.chunk_bytes * component.shape.sum_bytes();
+  if (const Status room = check_room(component.file, asked.bytes(), sum_bytes); !room)
+    return fail(room.error().code, fmt::format("file {}: its sums here take {}, gaps included: {}",
+                                               name_of(component.file), human_bytes(sum_bytes), room.error().text));
+  if (component.mode != component::OpenMode::kWrite) {  // nobody else can write it any more
     context_.components.close_files(component);
-    ready = context_.components.open_files(component, component::OpenMode::kWrite);
+    PIF_TRY(context_.components.open_files(component, component::OpenMode::kWrite));
   }
-  if (!ready) return end_seal(sealing, std::move(ready));
-  auto made = std::make_shared<Result<component::Tail>>();
-  context_.world.executor.submit([made, files = component.files, shape = component.shape, rows,
-                                  bytes] { *made = component::sum_scattered(shape, *files, rows, bytes); },
-                                 [this, made, sealing] { end_sums(sealing, *made); });
-}
-
-void Writing::end_sums(const Sealing& sealing, const Result<component::Tail>& tail) {
-  Component& component = *sealing.component;
-  if (auto sealing_still = check_sealing(component); !sealing_still) return end_seal(sealing, std::move(sealing_still));
-  if (!tail) return end_seal(sealing, fail(tail.error()));
+  const auto made = context_.disk([&asked, files = component.files, shape = component.shape] {
+    return component::sum_scattered(shape, *files, asked.rows(), asked.bytes());
+  });
+  PIF_TRY(check_sealing(component));
+  PIF_TRY_VALUE(const component::Tail tail, made);
   PIF_ASSERT(component.files && component.reader, component.file.value);
-  set_tail(component.state, *tail);
-  component.reader->set_tail(*tail);
-  sync_and_seal(sealing);
+  set_tail(component.state, tail);
+  component.reader->set_tail(tail);
+  return {};
 }
 
 Status Writing::take_lengths(Component& component, const proto::Seal& asked) {
@@ -364,38 +347,6 @@ Result<bool> Writing::has_writers(Component& component) {
     if (writers) return true;
   }
   return false;
-}
-
-void Writing::sync_and_seal(const Sealing& sealing) {
-  const ComponentPtr& component = sealing.component;
-  sync_.add(component, [this, component, file = file_length_of(sealing.asked.file()),
-                        token = sealing.token](const Status& synced) {
-    // Nobody gets descriptors to write what is complete.
-    if (component->mode == component::OpenMode::kWrite) context_.components.close_files(*component);
-    if (auto sealing_still = check_sealing(*component); !sealing_still)
-      return context_.replies.answer(token, std::move(sealing_still));
-    if (synced) return finish_seal(component, file, token);
-    context_.components.set_failed(*component, synced.error());
-    spdlog::error("file {}: {}", name_of(component->file), synced.error().text);
-    context_.replies.answer(token, fail(synced.error()));
-  });
-}
-
-void Writing::finish_seal(const ComponentPtr& component, const FileLength& file, ReplyToken token) {
-  PIF_ASSERT(component->stage() == Stage::kSealing, component->file.value, component->stage());
-  const auto change = [file](proto::ComponentState& state) {
-    state.set_state(kSealed);
-    *state.mutable_published() = wire::proto_of(file);
-  };
-  context_.batch.update(component, change, [this, component, token](const Status& committed) {
-    component->end_change();
-    if (!committed) return context_.replies.answer(token, committed);
-    if (component->stage() == Stage::kFailed) return context_.replies.answer(token, Status(fail(*component->failure)));
-    context_.components.touch(*component, context_.now());
-    net::Packet reply;
-    *reply.envelope.mutable_seal_reply()->mutable_state() = component->state;
-    context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
-  });
 }
 
 }  // namespace pif::lfs

@@ -16,13 +16,10 @@ class Writing {
   // For writing: makes the component if it is not there; descriptors that can write.
   [[nodiscard]] Result<net::Packet> attach(const Request& request);
   [[nodiscard]] Result<net::Packet> write(const Request& request, const proto::Write& asked);
-  // Answers later: the component's bytes become durable first, away from the loop. While somebody could still write it,
-  // it is looked at again for kWritersPatience: a worker that is being started has this process's descriptors, of all
-  // components, until it has become another program, which takes milliseconds on a busy machine.
-  void seal(const Request& request, const proto::Seal& asked);
-  // Once per turn: seals go on that nobody holds up any more, or end.
-  void advance();
-  Time next_deadline() const;
+  // The component's bytes become durable first. While somebody could still write it, it is looked at again for
+  // kWritersPatience: a worker that is being started has this process's descriptors, of all components, until it has
+  // become another program, which takes milliseconds on a busy machine.
+  [[nodiscard]] Result<net::Packet> seal(const Request& request, const proto::Seal& asked);
   // Parity is synced with what is sealed.
   SealSync& seal_sync() { return sync_; }
 
@@ -42,14 +39,6 @@ class Writing {
     std::uint64_t taken = 0;
     std::uint64_t skipped = 0;
   };
-  // A Seal that waits until nobody can write the component. It is at kSealing.
-  struct Sealing {
-    ComponentPtr component;
-    proto::Seal asked;
-    ReplyToken token = 0;
-    Time patience{};
-    Time next_look{};
-  };
   // What rows leave out gets its sums when the component is finished, all at once and on the loop. Nobody may make that
   // more than what sending the rows has cost him: kTooLarge.
   [[nodiscard]] Status check_skipped(const Component& component, std::uint64_t begin, std::uint64_t bytes);
@@ -61,21 +50,17 @@ class Writing {
   [[nodiscard]] Result<ComponentPtr> prepare_seal(const Request& request);
   [[nodiscard]] Result<ComponentPtr> find_to_seal(const Request& request, const proto::Seal& asked);
   [[nodiscard]] Status check_lengths(Component& component, const proto::Seal& asked);
-  // False if it has to wait; otherwise it was answered, or is being synced.
-  bool try_seal(Sealing& sealing);
-  void end_seal(const Sealing& sealing, Status failed);
+  // Of a component at kSealing.
+  [[nodiscard]] Status seal_component(const ComponentPtr& component, const proto::Seal& asked);
+  [[nodiscard]] Status wait_for_writers(Component& component) const;
   [[nodiscard]] static Result<bool> has_writers(Component& component);
   [[nodiscard]] Status take_lengths(Component& component, const proto::Seal& asked);
   [[nodiscard]] Status check_sizes(Component& component, const component::Tail& tail);
-  // Of a component that was filled in pieces: away from the loop.
-  void make_sums(const Sealing& sealing);
-  void end_sums(const Sealing& sealing, const Result<component::Tail>& tail);
-  void sync_and_seal(const Sealing& sealing);
-  void finish_seal(const ComponentPtr& component, const FileLength& file, ReplyToken token);
+  // Of a component that was filled in pieces.
+  [[nodiscard]] Status make_sums(Component& component, const proto::Seal& asked);
 
   LfsContext& context_;
   SealSync sync_{context_};
-  std::vector<Sealing> waiting_;
   std::unordered_map<std::uint64_t, Skipper> skippers_;  // by file; gone with what is no longer open
 };
 

@@ -14,6 +14,7 @@ void Component::enter(Stage stage) {
   PIF_ASSERT(stage != Stage::kResting || !is_open(), file.value, stage_);
   PIF_ASSERT(stage != Stage::kSealing || is_open(), file.value, stage_);
   stage_ = stage;
+  note_moved();
 }
 
 void Component::end_change() {

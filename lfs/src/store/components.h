@@ -66,6 +66,7 @@ struct Component {
   std::uint64_t changes = 0;  // of what is inside the tail, so that work away from the loop sees whether it met one
   std::optional<Error> failure;
   ComponentLock lock;
+  std::unique_ptr<daemon::Event> moved;  // its stage has changed, or a queued change has ended; null: nobody waits
 
   bool is_open() const { return state.state() == kOpen; }
   Stage stage() const { return stage_; }
@@ -77,6 +78,15 @@ struct Component {
   void enter(Stage stage);
   // What changed it is over, whether it went well or not: back to where it began. Nothing, if it failed or was removed.
   void end_change();
+  // Who waits for another stage looks again.
+  void note_moved() const {
+    if (moved) moved->notify();
+  }
+  // Until note_moved(). Called by a fiber.
+  void wait_moved(daemon::Fibers& fibers) {
+    if (!moved) moved = std::make_unique<daemon::Event>(fibers);
+    moved->wait();
+  }
   Permission may(Operation what, bool is_checkpoint_due = false) const;
   // Its file was committed once, in this run or another: it cannot have been given up while it was created.
   void make_by_append() {
@@ -103,7 +113,9 @@ class QueuedChange {
     return *this;
   }
   ~QueuedChange() {
-    if (component_) --component_->queued_changes;
+    if (!component_) return;
+    --component_->queued_changes;
+    component_->note_moved();
   }
 
  private:

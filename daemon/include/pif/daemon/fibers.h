@@ -49,15 +49,19 @@ class Fibers {
   void end_all();
   // So many have begun and not ended.
   std::size_t count() const { return tasks_.size() - idle_.size(); }
+  // So many stacks are there, of them and for others.
+  std::size_t kept() const { return tasks_.size(); }
+  // What times are of.
   const Clock& clock() const { return clock_; }
 
   // ---- called by a fiber ----
+  // Whether a fiber runs at the moment.
   bool in_fiber() const { return current_ != nullptr; }
   // So often the running fiber has waited, or may have.
   std::uint64_t waits() const;
   // Announces a wait, which wake() can end from now on.
   WaitId begin_wait();
-  // Until wake(id), or until then. False: by the time.
+  // Until wake(id), cancel(id), or until then. True: by wake().
   bool wait(WaitId id, Time until = kNever);
   void sleep_until(Time until);
   // Until all others have gone as far as they can: whatever they ask for by then is done together.
@@ -66,13 +70,15 @@ class Fibers {
   // ---- called by everybody ----
   // No effect on a wait that has ended.
   void wake(WaitId id);
+  // The same; wait() says false.
+  void cancel(WaitId id);
 
  private:
   struct Task;
   struct Waiting {
     Task* task = nullptr;
-    bool is_woken = false;
-    bool is_parked = false;  // it has given up control
+    std::optional<bool> result;  // it was ended before it began
+    bool is_parked = false;      // it has given up control
     Time until = kNever;
   };
   struct Ended {};  // thrown through a fiber that is to end
@@ -81,8 +87,9 @@ class Fibers {
   void resume(Task& task);
   void live(Task& task);
   void park();
-  void end_wait(std::uint64_t key, bool by_time);
+  void end_wait(std::uint64_t key, bool result);
   void rethrow();
+  void drop_idle();
 
   const Clock& clock_;
   const Pick pick_;
@@ -136,14 +143,20 @@ auto disk(Fibers& fibers, Executor& executor, Work work) {
   }
 }
 
+// Calls `one` with 0 to count - 1, at most `at_once` of them at the same time, each on a fiber; returns when all have
+// ended. Called by a fiber.
+void each(Fibers& fibers, std::size_t count, std::size_t at_once, const std::function<void(std::size_t index)>& one);
+
 // Something that many may wait for, again and again: a newer view, room in a queue.
 class Event {
  public:
+  // fibers outlives it.
   explicit Event(Fibers& fibers) : fibers_(fibers) {}
   // Until notify(), or until then. False: by the time. Called by a fiber.
   bool wait(Time until = kNever);
   // All who wait now go on.
   void notify();
+  // Whether notify() would wake somebody.
   bool has_waiters() const { return !waiting_.empty(); }
 
  private:
@@ -154,9 +167,12 @@ class Event {
 // So many may do something at once; others wait, first come first served.
 class Slots {
  public:
+  // A place, given back at its end.
   class Held {
    public:
+    // By acquire().
     explicit Held(Slots& slots) : slots_(&slots) {}
+    // other has none any more.
     Held(Held&& other) noexcept : slots_(std::exchange(other.slots_, nullptr)) {}
     Held& operator=(Held&&) = delete;
     ~Held() {
@@ -167,6 +183,7 @@ class Slots {
     Slots* slots_;
   };
 
+  // fibers outlives it. count: at once.
   Slots(Fibers& fibers, unsigned count) : fibers_(fibers), free_(count) {}
   // Called by a fiber. It outlives what it gives.
   [[nodiscard]] Held acquire();
@@ -182,7 +199,9 @@ class Slots {
 template <typename Function>
 class AtExit {
  public:
+  // function: does not wait.
   explicit AtExit(Function function) : function_(std::move(function)) {}
+  // Calls it.
   ~AtExit() { function_(); }
   AtExit(const AtExit&) = delete;
   AtExit& operator=(const AtExit&) = delete;
@@ -195,8 +214,11 @@ class AtExit {
 template <typename T>
 class Fresh {
  public:
+  // Called by a fiber; fibers outlives it.
   Fresh(const Fibers& fibers, T value) : fibers_(fibers), at_(fibers.waits()), value_(std::move(value)) {}
+  // Before the fiber waits.
   const T& operator*() const { return get(); }
+  // The same.
   const T* operator->() const { return &get(); }
 
  private:

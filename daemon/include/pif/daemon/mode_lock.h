@@ -26,8 +26,11 @@ class ModeLock {
   // Gives the lock back at its end. The lock outlives it.
   class Held {
    public:
+    // Holds nothing.
     Held() = default;
+    // By the lock.
     Held(ModeLock& lock, unsigned mode) : lock_(&lock), mode_(mode) {}
+    // other holds nothing any more.
     Held(Held&& other) noexcept : lock_(std::exchange(other.lock_, nullptr)), mode_(other.mode_) {}
     Held& operator=(Held&& other) noexcept {
       std::swap(lock_, other.lock_);
@@ -35,9 +38,11 @@ class ModeLock {
       return *this;
     }
     ~Held() { release(); }
+    // Gives it back now, if it holds it.
     void release() {
       if (lock_ != nullptr) std::exchange(lock_, nullptr)->release(mode_);
     }
+    // Whether it holds the lock.
     bool is_held() const { return lock_ != nullptr; }
 
    private:
@@ -49,7 +54,9 @@ class ModeLock {
   [[nodiscard]] Held acquire(Fibers& fibers, unsigned mode);
   // At once, or nothing: is_held() says.
   [[nodiscard]] Held try_acquire(unsigned mode);
+  // Whether anybody holds it in this mode.
   bool is_held(unsigned mode) const { return holders_[mode] > 0; }
+  // So many wait.
   std::size_t waiting() const { return waiting_.size(); }
 
  private:
