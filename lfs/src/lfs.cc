@@ -163,10 +163,9 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), holding.next_deadline(),
                    waiting_room.next_deadline(), context.replies.next_deadline(), appending.next_deadline(),
-                   append_coordinator.next_deadline(), writing.next_deadline(), covering.next_deadline(),
-                   rebuild.next_deadline(), holding.is_asked() ? kNever : scrub.next_deadline(),
-                   stand_in.next_deadline(), drill.next_deadline(), reporting.next_deadline(),
-                   worker_host.next_deadline()});
+                   append_coordinator.next_deadline(), writing.next_deadline(), rebuild.next_deadline(),
+                   holding.is_asked() ? kNever : scrub.next_deadline(), stand_in.next_deadline(), drill.next_deadline(),
+                   reporting.next_deadline(), worker_host.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
@@ -341,7 +340,6 @@ bool Lfs::Impl::end_turn() {
   const bool is_held = holding.is_asked() && !overwriting.busy();
   if (!holding.is_asked()) rebuild.tick();
   if (!holding.is_asked()) scrub.tick();
-  covering.advance();
   stand_in.tick();
   drill.tick();
   writing.advance();

@@ -90,6 +90,8 @@ void FileRestore::begin_catch_up(const ComponentPtr& component) {
   is_there_ = true;
   if (has_all() && is_same_shape(component_->state.shape(), own_->shape)) return note_generation();
   if (auto may = check_component(component); !may) return end(Outcome::kFailed, may.error());
+  parity_lock_ = component_->lock.try_acquire(Use::kKeepParity);
+  if (!parity_lock_.is_held()) return end(Outcome::kFailed, {Code::kRetry, "its parity is being written", {}});
   is_held_ = true;
   component_->is_restoring = component_->is_keeping = true;
   component_->enter(Stage::kAppending);
@@ -352,9 +354,10 @@ void FileRestore::release() {
   is_held_ = false;
   rows_back_.reset();
   component_->is_restoring = component_->is_keeping = false;
-  if (component_->is_removed()) return;
+  if (component_->is_removed()) return parity_lock_.release();
   component_->frames.reset();  // some may be new
   component_->end_change();
+  parity_lock_.release();
 }
 
 }  // namespace pif::lfs

@@ -125,6 +125,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   bool are_tickets_whole_ = false;  // they are of all of file_length_; the directory may know more
   std::uint64_t rows_ = 0;
   ComponentPtr component_;
+  ComponentLock::Held parity_lock_;  // of it, while is_held_
 
   std::shared_ptr<component::Files> files_;
   std::shared_ptr<RowsBack> rows_back_;  // into files_
