@@ -164,7 +164,7 @@ Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), holding.next_deadline(),
                    waiting_room.next_deadline(), context.replies.next_deadline(), appending.next_deadline(),
                    append_coordinator.next_deadline(), writing.next_deadline(), rebuild.next_deadline(),
-                   holding.is_asked() ? kNever : scrub.next_deadline(), stand_in.next_deadline(), drill.next_deadline(),
+                   holding.is_asked() ? kNever : scrub.next_deadline(), drill.next_deadline(),
                    reporting.next_deadline(), worker_host.next_deadline()});
 }
 
@@ -264,8 +264,8 @@ void Lfs::Impl::dispatch(Request request) {
     if (!allowed) return context.replies.answer(request, fail(std::move(allowed.error())));
     request.capability = *allowed;
   }
-  if (stand_in.take(request)) return;
-  run(*handler, std::move(request));
+  const Handler* const instead = stand_in.find(request);  // of an absent LFS
+  run(instead != nullptr ? *instead : *handler, std::move(request));
 }
 
 // Each request has a fiber. One that is not answered when it waits for the first time is answered later.
@@ -340,7 +340,6 @@ bool Lfs::Impl::end_turn() {
   const bool is_held = holding.is_asked() && !overwriting.busy();
   if (!holding.is_asked()) rebuild.tick();
   if (!holding.is_asked()) scrub.tick();
-  stand_in.tick();
   drill.tick();
   writing.advance();
   if (!holding.is_asked()) overwriting.advance();

@@ -179,6 +179,7 @@ Result<Range> Covering::write(const Target& to, const Records& records) {
   for (bool by_message = keeping_.are_few(bytes);; by_message = true) {
     PIF_TRY(prepare(to));
     const Range pages = pages_of(to, records);
+    PIF_ASSERT(pages.empty() || pages.begin >= to.component->state.pages(), pages.begin, pages.end);
     const Status written = write(to, records, pages, by_message);
     if (written) return pages;
     // Perhaps others write in the place of these rows, whose range was cancelled: members know it, descriptors do not.
@@ -213,6 +214,7 @@ Status Covering::write(const Target& to, const Records& records, Range pages, bo
 // What of them was written, if that failed, is seen when they are read.
 void Covering::add_written(Component& c, const Status& status, std::span<const component::Frame> frames,
                            std::uint64_t end) {
+  PIF_ASSERT(c.is_keeping && c.lock.is_held(Use::kAddParity), c.file.value);
   ++c.frame_writes;
   if (!status) c.frames.reset();
   if (!c.frames) return;
@@ -222,6 +224,7 @@ void Covering::add_written(Component& c, const Status& status, std::span<const c
 
 Status Covering::make_durable(const Target& to, Range pages) {
   Component& c = *to.component;
+  PIF_ASSERT(c.lock.is_held(Use::kSyncParity), c.file.value);
   PIF_TRY(check_there(c));
   const bool is_new = !c.catalogued;
   Status synced = is_new ? context_.components.open_files(c, component::OpenMode::kRead) : Status();

@@ -8,7 +8,6 @@
 
 #include "parity/copied_rows.h"
 #include "parity/keeping.h"
-#include "parity/parity_lock.h"
 #include "store/covered.h"
 
 namespace pif::lfs {

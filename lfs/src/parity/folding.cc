@@ -32,6 +32,7 @@ void Covering::plan_fold(const ComponentPtr& component, const Keeper& keeper, co
 }
 
 void Covering::fold_soon(const ComponentPtr& component, const Keeper& keeper) {
+  PIF_ASSERT(component->fold_until.has_value(), component->file.value);
   const daemon::AtExit end([&component] { component->fold_until.reset(); });
   for (;;) {
     context_.fibers.sleep_until(context_.now() + kFoldAfter);
@@ -113,6 +114,7 @@ Result<bool> Covering::make_pages(const ComponentPtr& component, const Keeper& k
 
 Status Covering::enter_pages(const ComponentPtr& component, const Keeper& keeper, std::uint64_t pages) {
   Component& c = *component;
+  PIF_ASSERT(c.lock.is_held(Use::kKeepParity) && c.frames, c.file.value);
   const std::uint64_t begin = front_of_frames(keeper, *c.frames, pages);
   PIF_ASSERT(begin >= c.state.pap_begin(), begin, c.state.pap_begin());
   PIF_TRY(context_.batch.commit(component, [&](proto::ComponentState& state) {

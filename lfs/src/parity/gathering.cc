@@ -7,7 +7,6 @@
 #include <spdlog/spdlog.h>
 
 #include "parity/copied_pages.h"
-#include "parity/parity_lock.h"
 #include "pif/base/assert.h"
 
 namespace pif::lfs {

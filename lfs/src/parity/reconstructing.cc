@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "parity/parity_lock.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "store/covered.h"
@@ -183,6 +182,7 @@ bool Reconstructing::is_in_page(const Job& job, Row parity_row) {
 
 Result<std::vector<component::Frame>> Reconstructing::frames_of(const Job& job) {
   const Component& c = *job.component;
+  PIF_ASSERT(job.frames() != nullptr && job.files != nullptr, c.file.value);
   std::vector<component::Frame> out;
   std::uint64_t bytes = 0;
   for (auto j = job.parity_rows.begin; j < job.parity_rows.end && (out.empty() || bytes < job.bytes_max); ++j) {
@@ -259,6 +259,7 @@ Result<Reconstructing::Answer> Reconstructing::read_pages(const Job& job) {
 Result<Reconstructing::Answer> Reconstructing::rebuild(const Job& job, Range pages, MemberRows& others) {
   const std::uint64_t page_rows = job.keeper.shape.page_rows();
   const auto sources = others.sources();
+  PIF_ASSERT(sources.size() == job.keeper.size() && sources[job.member] == nullptr, sources.size(), job.member);
   Answer answer;
   for (auto page = pages.begin; page < pages.end; ++page) {
     PIF_TRY_VALUE(const auto stretch,
@@ -284,6 +285,7 @@ Result<Reconstructing::Answer> Reconstructing::read_without(const Job& job, Rang
 }
 
 Result<Reconstructing::Answer> Reconstructing::read_hashes(const Job& job, Range pages) {
+  PIF_ASSERT(job.or_hashes && !pages.empty(), pages.begin, pages.end);
   Answer answer;
   answer.pages = pages;
   for (auto page = pages.begin; page < pages.end; ++page) {

@@ -28,6 +28,7 @@ Result<Row> RowCheck::run() {
     }));
     PIF_TRY(keeping_.works.run([&]() -> Status {
       for (const Piece& piece : pieces) {
+        PIF_ASSERT(piece.rows > 0 && piece.rows <= piece.wanted, piece.rows, piece.wanted);
         PIF_TRY_VALUE(const Row other, piece.hashes.empty() ? compare_rows(piece) : compare_hashes(piece));
         first_other_ = std::min(first_other_, other);
         next_[piece.stream] += piece.rows * next_.size();
