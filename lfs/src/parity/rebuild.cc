@@ -62,10 +62,7 @@ Result<net::Packet> Rebuild::rebuild(const Request& request, const proto::Rebuil
   rate_.set(asked.bytes_per_second(), context_.now());
   if (!is_asked_) begun_ = context_.now();
   is_asked_ = true;
-  if (phase_ == Phase::kRestoring) {  // what waits for the rate of before
-    for (const UnderWay& one : std::vector<UnderWay>(under_way_)) one.restore->advance();
-    step_round();
-  }
+  if (phase_ == Phase::kRestoring) step_round();
   if (phase_ == Phase::kWaiting) begin_round();
   if (phase_ == Phase::kPausing) {
     barren_rounds_ = 0;
@@ -271,10 +268,6 @@ void Rebuild::begin_round(std::uint64_t after) {
 
 void Rebuild::step_round() {
   rate_.begin_turn();
-  if (rate_.is_limited()) {
-    const std::vector<UnderWay> all = under_way_;  // one that ends leaves it
-    for (const UnderWay& one : all) one.restore->advance();
-  }
   start_files();
   const bool is_low = has_more_ && queue_.size() < kQueueLow;
   if (is_low && !is_listing_ && context_.now() >= next_try_) {
@@ -304,7 +297,7 @@ void Rebuild::take_page(proto::ListLostReply& page) {
 std::uint64_t Rebuild::held_bytes() const {
   std::uint64_t bytes = 0;
   for (const UnderWay& one : under_way_)
-    if (!one.restore->is_sealing()) bytes += one.weight;
+    if (!*one.is_written) bytes += one.weight;
   return bytes;
 }
 
@@ -320,9 +313,11 @@ void Rebuild::start_files() {
     queue_.pop_front();
     const bool is_here_for_good = is_last_round_ || is_lacking_round_;
     const FileRestore::Moment moment{is_here_for_good ? context_.view.index() : 0, order_of(file)};
-    const auto restore = std::make_shared<FileRestore>(keeping_, managing_, rate_, file, moment);
+    const auto is_written = std::make_shared<bool>(false);
+    const auto restore = std::make_shared<FileRestore>(
+        keeping_, managing_, rate_, file, moment, FileRestore::Purpose::kRebuild, [is_written] { *is_written = true; });
     const std::uint64_t id = file.file();
-    under_way_.push_back({restore, std::move(file), held, is_new});
+    under_way_.push_back({std::move(file), held, is_new, moment.view != 0, is_written});
     restore->start([this, id](FileRestore::Outcome outcome, const Error& error) { restored(id, outcome, error); });
   }
   is_starting_ = false;
@@ -345,7 +340,7 @@ void Rebuild::restored(std::uint64_t file, FileRestore::Outcome outcome, const E
     ++failed_;
     failed_files_.push_back(file);
     if (failures_.size() < kFailuresMax) failures_.push_back({file, ended.file.path(), error});
-  } else if (ended.restore->is_final() && is_last_round_) {
+  } else if (ended.is_final && is_last_round_) {
     context_.lost_files.note_caught_up(FileId(file));
   }
   if (outcome == FileRestore::Outcome::kRestored) {

@@ -105,10 +105,11 @@ class Rebuild {
   // Of the round.
   std::deque<One> queue_;
   struct UnderWay {
-    std::shared_ptr<FileRestore> restore;
     One file;
     std::uint64_t weight = 0;
     bool is_new = false;  // there was nothing of it
+    bool is_final = false;
+    std::shared_ptr<bool> is_written;
   };
   std::vector<UnderWay> under_way_;
   bool is_starting_ = false;
