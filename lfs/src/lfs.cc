@@ -163,7 +163,7 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), holding.next_deadline(),
                    waiting_room.next_deadline(), context.replies.next_deadline(), appending.next_deadline(),
-                   append_coordinator.next_deadline(), writing.next_deadline(), rebuild.next_deadline(),
+                   append_coordinator.next_deadline(), writing.next_deadline(),
                    holding.is_asked() ? kNever : scrub.next_deadline(), drill.next_deadline(),
                    reporting.next_deadline(), worker_host.next_deadline()});
 }
@@ -338,7 +338,7 @@ bool Lfs::Impl::end_turn() {
   holding.tick();
   // While changes are held none begins; those under way end first.
   const bool is_held = holding.is_asked() && !overwriting.busy();
-  if (!holding.is_asked()) rebuild.tick();
+  rebuild.turn(context.standing == Standing::kServing && !holding.is_asked());
   if (!holding.is_asked()) scrub.tick();
   drill.tick();
   writing.advance();

@@ -39,13 +39,6 @@ Result<Row> RowCheck::run() {
   return first_other_;
 }
 
-void RowCheck::start(Done done) {
-  keeping_.context.fibers.start([self = shared_from_this(), done = std::move(done)] {
-    const auto found = self->run();
-    done(found ? Status() : Status(fail(found.error())), found.value_or(self->first_other_));
-  });
-}
-
 // One of each keeper that has more.
 std::vector<RowCheck::Piece> RowCheck::next_pieces() const {
   const Format& format = rows_.keeper.format();

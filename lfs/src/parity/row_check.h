@@ -12,9 +12,8 @@
 
 namespace pif::lfs {
 
-class RowCheck : public std::enable_shared_from_this<RowCheck> {
+class RowCheck {
  public:
-  using Done = std::function<void(const Status&, Row first_other)>;
   struct Rows {
     Keeper keeper;  // of this LFS: whose layout it is
     Range range;    // all are here, and in a file of file_length
@@ -29,8 +28,6 @@ class RowCheck : public std::enable_shared_from_this<RowCheck> {
   // The first row that is other than the keepers have it; the end of those that were looked at, if all are the same.
   // Called by a fiber, once.
   [[nodiscard]] Result<Row> run();
-  // The same on a fiber of its own.
-  void start(Done done);
 
  private:
   struct Piece {  // of one keeper

@@ -223,12 +223,7 @@ Status StandIn::restore(Input& input, AbsentRowsPtr rows, const FileLength& file
   spdlog::info("stands in for {}: restores its rows of file {}", name_of_node(node_of(shape)), shape.file());
   const auto back =
       std::make_shared<RowsBack>(keeping_, std::move(rows), file_length, RowsBack::Place{input.files.writable, {}, 0});
-  PIF_TRY_VALUE(const component::Tail tail,
-                daemon::await<Result<component::Tail>>(context_.fibers, [&back](const auto& done) {
-                  back->start([done](const Status& status, const component::Tail& restored) {
-                    done(status ? Result<component::Tail>(restored) : fail(status.error()));
-                  });
-                }));
+  PIF_TRY_VALUE(const component::Tail tail, back->run());
   set_tail(input.state, tail);
   input.files.writable.reset();
   return {};
