@@ -47,6 +47,13 @@ void ModeLock::release(unsigned mode) {
   admit();
 }
 
+void ModeLock::relax(unsigned from, unsigned to) {
+  PIF_ASSERT(to < beside_.size() && holders_[from] > 0 && (beside_[from] & ~beside_[to]) == 0, from, to);
+  --holders_[from];
+  ++holders_[to];
+  admit();
+}
+
 // In their order, as far as they go beside those inside.
 void ModeLock::admit() {
   while (!waiting_.empty() && goes_beside_holders(waiting_.front().mode)) {

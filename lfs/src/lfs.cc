@@ -163,8 +163,7 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), waiting_room.next_deadline(),
                    context.replies.next_deadline(), appending.next_deadline(), append_coordinator.next_deadline(),
-                   covering.next_deadline(), rebuild.next_deadline(),
-                   holding.is_asked() ? kNever : scrub.next_deadline(), stand_in.next_deadline(), drill.next_deadline(),
+                   holding.is_asked() ? kNever : scrub.next_deadline(), drill.next_deadline(),
                    worker_host.next_deadline()});
 }
 
@@ -265,8 +264,8 @@ void Lfs::Impl::dispatch(Request request) {
     if (!allowed) return context.replies.answer(request, fail(std::move(allowed.error())));
     request.capability = *allowed;
   }
-  if (stand_in.take(request)) return;
-  run(*handler, std::move(request));
+  const Handler* const instead = stand_in.find(request);  // of an absent LFS
+  run(instead != nullptr ? *instead : *handler, std::move(request));
 }
 
 // Each request has a fiber. One that is not answered when it waits for the first time is answered later.
@@ -337,10 +336,8 @@ bool Lfs::Impl::end_turn() {
   context.fibers.run();
   // While changes are held none begins; those under way end first.
   const bool is_held = holding.is_asked() && !overwriting.busy();
-  if (!holding.is_asked()) rebuild.tick();
+  rebuild.turn(context.standing == Standing::kServing && !holding.is_asked());
   if (!holding.is_asked()) scrub.tick();
-  covering.advance();
-  stand_in.tick();
   drill.tick();
   if (!holding.is_asked()) overwriting.advance();
   appending.advance();

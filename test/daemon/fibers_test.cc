@@ -302,6 +302,20 @@ TEST_CASE("modes that go beside each other are held together, others wait, and n
   CHECK(f.lock.try_acquire(kRead).is_held());
 }
 
+TEST_CASE("a lock that is relaxed lets in those who go beside it now") {
+  LockFixture f;
+  auto held = f.lock.try_acquire(kWrite);
+  f.enter("r", kRead);
+  f.enter("w", kWrite);
+  held.relax(kRead);
+  f.fibers.run();
+  CHECK(f.log == "r");
+  CHECK_FALSE(f.lock.is_held(kWrite));
+  held.release();
+  f.leave(0);
+  CHECK(f.log == "rw");
+}
+
 TEST_CASE("a fiber that is ended while it waits for a lock leaves the line") {
   LockFixture f;
   f.enter("w", kWrite);

@@ -50,13 +50,6 @@ class Operations {
     if constexpr (std::is_void_v<decltype((self.*kMethod)(request, asked))>) {
       (self.*kMethod)(request, asked);
       return std::nullopt;
-    } else if constexpr (std::is_same_v<decltype((self.*kMethod)(request, asked)), std::optional<Status>>) {
-      const std::optional<Status> done = (self.*kMethod)(request, asked);  // nothing: it answers by itself
-      if (!done) return std::nullopt;
-      if (!*done) return fail(done->error());
-      net::Packet reply = Replies::reply(request);
-      reply.envelope.mutable_done();
-      return reply;
     } else if constexpr (std::is_same_v<decltype((self.*kMethod)(request, asked)), Status>) {
       PIF_TRY((self.*kMethod)(request, asked));
       net::Packet done = Replies::reply(request);

@@ -30,13 +30,12 @@ Status Copying::check(const Request& request, const Keeper& keeper) {
   return context_.check_space(request.packet.body.size());
 }
 
-std::optional<Status> Copying::copy_rows(const Request& request, const proto::CopyRows& asked) {
+Status Copying::copy_rows(const Request& request, const proto::CopyRows& asked) {
   PIF_TRY_VALUE(const Keeper keeper, keeper_of(context_, asked.shape()));
   PIF_TRY(check(request, keeper));
   PIF_TRY_VALUE(const auto rows, take_copied_rows(keeper, asked, request.packet.body.span()));
   if (asked.generation() == 0) return gathering_.copy(request, keeper, rows);
-  covering_.copy(request, keeper, rows);
-  return std::nullopt;
+  return covering_.copy(request, keeper, *rows);
 }
 
 }  // namespace pif::lfs

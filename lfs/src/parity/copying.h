@@ -13,8 +13,8 @@ class Copying {
   // All outlive it.
   Copying(Keeping& keeping, Gathering& gathering, Covering& covering);
 
-  // The same rows again add the same frames. Nothing: it is answered later.
-  [[nodiscard]] std::optional<Status> copy_rows(const Request& request, const proto::CopyRows& asked);
+  // The same rows again add the same frames.
+  [[nodiscard]] Status copy_rows(const Request& request, const proto::CopyRows& asked);
 
  private:
   [[nodiscard]] Status check(const Request& request, const Keeper& keeper);

@@ -6,10 +6,6 @@
 // enough pages, these are made out of the members' rows, and the frames go.
 #pragma once
 
-#include <deque>
-#include <memory>
-#include <unordered_map>
-
 #include "parity/copied_rows.h"
 #include "parity/keeping.h"
 #include "store/covered.h"
@@ -20,74 +16,70 @@ class Covering {
  public:
   explicit Covering(Keeping& keeping);
 
-  // Answers later.
-  void cover(const Request& request, const proto::Cover& asked);
-  // CopyRows of an append; checked. Answers when the frames are written; they are durable with the cover.
-  void copy(const Request& request, const Keeper& keeper, CopiedRowsPtr rows);
-  // Begins what has become possible. Once per turn.
-  void advance();
-  Time next_deadline() const;
+  [[nodiscard]] Status cover(const Request& request, const proto::Cover& asked);
+  // CopyRows of an append; checked. Returns when the frames are written; they are durable with the cover.
+  [[nodiscard]] Status copy(const Request& request, const Keeper& keeper, const CopiedRows& rows);
 
  private:
-  struct Waiting {
-    ReplyToken token = 0;
-    std::uint64_t view = 0;  // as the request says it
+  // What parity is added to, and for which range.
+  struct Target {
+    ComponentPtr component;
+    const Keeper& keeper;
+    std::uint64_t view = 0;
     std::uint64_t generation = 0;
     FileLength base;
-    CopiedRowsPtr copied;  // a copy; null: a cover, and what follows is
-    Range records;
+    Time deadline;  // of who asks
+  };
+  struct Records {  // of a cover
+    Range range;
     FileLength file_length;
     std::uint64_t epoch = 0;
-    bool by_message = false;  // are rows read, not through descriptors
   };
-  struct Line {  // of one component
-    ComponentPtr component;
-    Keeper keeper;
-    std::deque<Waiting> waiting;
-    bool is_busy = false;      // something is being written
-    unsigned syncing = 0;      // covers that are written, and not yet answered
-    Time fold_at = kNever;     // there may be something to fold
-    std::uint64_t epoch = 0;   // of the last who asked
-    std::uint64_t view = 0;    // by which it is being folded
-    unsigned fold_tries = 0;   // since the last cover
-    std::uint64_t erased = 0;  // generation of which nothing older is left behind its base
-  };
-  using Frames = std::vector<component::Frame>;
 
   [[nodiscard]] Status check(const proto::Cover& asked, const Keeper& keeper);
+  // The request's component, made if it is not there.
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request, const proto::ComponentShape& shape,
                                                   const Keeper& keeper, const FileLength& base);
-  // Where it is to wait, if it may.
-  [[nodiscard]] Result<Line*> line_of(const Request& request, const proto::ComponentShape& shape, const Keeper& keeper,
-                                      const FileLength& base, std::uint64_t generation);
-  void advance(Line& line);
-  // True if the frames are known; else they will be, and then it is asked again.
-  [[nodiscard]] bool know_frames(Line& line);
-  // True if what was cancelled is being erased; then it is asked again.
-  [[nodiscard]] bool erases(Line& line, const Waiting& one);
-  void fail_all(Line& line, const Error& why);
-  void begin(Line& line, const Waiting& one);
-  [[nodiscard]] ParityPlan plan_of(const Line& line, const Waiting& one, Range pages) const;
-  void copy(Line& line, const Waiting& one);
-  void add_written(Line& line, const Status& status, std::span<const component::Frame> frames, std::uint64_t end);
-  // Not where two members are absent: of a page that has rows of both neither can be rebuilt without the other one.
-  bool may_make_pages(const Line& line) const;
-  Range pages_of(const Line& line, const Waiting& one) const;
-  void written(Line& line, const Waiting& one, Range pages, const Status& status, const ParityRun::Outcome& outcome);
-  void synced(Line& line, const Waiting& one, Range pages, const Status& status);
-  void end(Line& line, const Waiting& one, const Status& status);
+  template <typename Asked>  // Cover or CopyRows
+  [[nodiscard]] Result<Target> target_of(const Request& request, const Asked& asked, const Keeper& keeper);
 
-  void plan_fold(Line& line, const FileLength& file_length);
-  void fold(Line& line);
-  void ask_length(Line& line, LfsIndex sequencer);
-  void fold_up_to(Line& line, const FileLength& published);
-  void folded(Line& line, std::uint64_t pages, const Status& status);
-  void drop_frames(Line& line, std::uint64_t pages);
-  void end_fold(Line& line);
+  // ---- with its ParityLock ----
+  [[nodiscard]] Status know_frames(Component& component);
+  // The range may be added to. The frames are known, and nothing that was cancelled is left where it goes.
+  [[nodiscard]] Status prepare(const Target& to);
+  [[nodiscard]] Status erase_cancelled(const Target& to);
+  // The pages that were made; the rest of the records has frames.
+  [[nodiscard]] Result<Range> write(const Target& to, const Records& records);
+  [[nodiscard]] Status write(const Target& to, const Records& records, Range pages, bool by_message);
+  void add_written(Component& component, const Status& status, std::span<const component::Frame> frames,
+                   std::uint64_t end);
+  [[nodiscard]] Status make_durable(const Target& to, Range pages);
+  [[nodiscard]] Status enter(const Target& to, Range pages);
+  [[nodiscard]] Status add_rows(const Target& to, const Records& records);
+  [[nodiscard]] Status add_copies(const Target& to, const CopiedRows& rows);
+
+  // Not where two members are absent: of a page that has rows of both neither can be rebuilt without the other one.
+  bool may_make_pages(const Component& component, const Keeper& keeper) const;
+  Range pages_of(const Target& to, const Records& records) const;
+  [[nodiscard]] ParityPlan plan_of(const Target& to, const Records& records, Range pages) const;
+
+  // ---- folding.cc ----
+  // Begins it, if there is enough.
+  void plan_fold(const ComponentPtr& component, const Keeper& keeper, const FileLength& file_length);
+  // A fiber of its own.
+  void fold_soon(const ComponentPtr& component, const Keeper& keeper);
+  [[nodiscard]] Status fold(const ComponentPtr& component, const Keeper& keeper);
+  // As far as its sequencer has published it.
+  [[nodiscard]] Result<FileLength> published_length(const Component& component, const Keeper& keeper);
+  // False: they cannot be made at present.
+  [[nodiscard]] Result<bool> make_pages(const ComponentPtr& component, const Keeper& keeper,
+                                        const FileLength& published);
+  // The frames stay until the catalogue has the pages.
+  [[nodiscard]] Status enter_pages(const ComponentPtr& component, const Keeper& keeper, std::uint64_t pages);
+  void drop_frames(Component& component, const Keeper& keeper, std::uint64_t pages);
 
   Keeping& keeping_;
   LfsContext& context_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Line>> lines_;  // by file; only those with something to do
 };
 
 }  // namespace pif::lfs

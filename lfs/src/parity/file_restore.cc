@@ -11,11 +11,11 @@
 #include "store/published_tickets.h"
 
 namespace pif::lfs {
-namespace {
 
-Error removed() { return {Code::kStaleFile, "the file was removed meanwhile", {}}; }
-
-}  // namespace
+Status check_not_removed(const Component& component) {
+  if (component.is_removed()) return fail(Code::kStaleFile, "the file was removed meanwhile");
+  return {};
+}
 
 std::uint64_t bytes_on(const parity::Layout& layout, LfsIndex index, const Format& format, const FileLength& length) {
   const std::uint64_t rows = layout.rows(index, length.records) + layout.parity_rows(index, length.records);
@@ -23,19 +23,45 @@ std::uint64_t bytes_on(const parity::Layout& layout, LfsIndex index, const Forma
 }
 
 FileRestore::FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file,
-                         Moment moment, Purpose purpose)
+                         Moment moment, Purpose purpose, Written written)
     : keeping_(keeping),
       context_(keeping.context),
       managing_(managing),
       rate_(rate),
       file_(std::move(file)),
       moment_(moment),
-      purpose_(purpose) {}
+      purpose_(purpose),
+      written_(std::move(written)) {}
 
 void FileRestore::start(Done done) {
-  done_ = std::move(done);
-  if (auto parsed = parse(); !parsed) return end(Outcome::kFailed, parsed.error());
-  find_length();
+  context_.fibers.start([self = shared_from_this(), done = std::move(done)] {
+    const auto outcome = self->run();
+    if (outcome) return done(*outcome, {});
+    done(Outcome::kFailed, outcome.error());
+  });
+}
+
+Result<FileRestore::Outcome> FileRestore::run() {
+  auto outcome = restore();
+  if (!outcome && outcome.error().code == Code::kStaleFile) return Outcome::kNothing;  // it was removed
+  return outcome;
+}
+
+Result<FileRestore::Outcome> FileRestore::restore() {
+  PIF_ASSERT(!own_ && !keeper_, file_.file());  // once
+  PIF_TRY(parse());
+  PIF_TRY(find_length());
+  rows_ = keeper_->layout.rows(keeper_->index, file_length_.records);
+  const FileId file(file_.file());
+  const auto found = context_.components.find(file);
+  is_unreadable_ = !found && found.error().code == Code::kCorrupt;
+  const bool has_none = purpose_ == Purpose::kMake || purpose_ == Purpose::kLook;
+  if (found ? has_none : !belongs_here()) return Outcome::kNothing;
+  if (purpose_ == Purpose::kLook) return fail(Code::kCancelled, "as was asked for");
+  if (purpose_ != Purpose::kRebuild) context_.lost_files.begin_mending(file);
+  if (found) return catch_up(*found);
+  if (is_unreadable_ || purpose_ != Purpose::kRebuild) PIF_TRY(put_old_files_aside());
+  return make();
 }
 
 Status FileRestore::parse() {
@@ -92,21 +118,15 @@ std::optional<LfsIndex> FileRestore::who_knows_length() const {
   return is_member(0) || (!is_member(deputy) && !is_absent(0)) ? 0 : deputy;
 }
 
-// Never shorter than the directory knows.
-void FileRestore::find_length() {
+Status FileRestore::find_length() {
   file_length_ = file_length_of(file_.file_length());
   const auto asked = who_knows_length();
-  if (!asked) {
-    if (auto known = take_own_length(); !known) return end(Outcome::kFailed, known.error());
-    return begin();
-  }
-  keeping_.peers.run(
-      *own_->grant,
-      [self = shared_from_this(), lfs = *asked](access::Requests& requests) { self->ask_length(requests, lfs); },
-      [self = shared_from_this()](const Status& status) {
-        if (!status) return self->end(Outcome::kFailed, status.error());
-        self->begin();
-      });
+  if (!asked) return take_own_length();
+  const Status told = ask_length(*asked);
+  if (told || told.error().code != Code::kUnavailable) return told;
+  // One that is not sure to be the sequencer yet does not say; its deputy does, for a round that is not the last one.
+  const bool has_deputy = *asked == 0 && !is_final() && !is_deputy();
+  return has_deputy ? ask_length(parity::deputy_of(keeper_->layout)) : told;
 }
 
 // No component belongs here before the first append, which makes one at LFS 0 and at its deputy.
@@ -146,39 +166,15 @@ bool FileRestore::is_first_alone() const {
 
 // Of the deputy: what was noted there. Nothing was, if nothing was appended. It counts as published where LFS 0 has yet
 // to hear of it: that is this LFS, or takes part and lacks its part of the file.
-void FileRestore::ask_length(access::Requests& requests, LfsIndex lfs) {
+Status FileRestore::ask_length(LfsIndex lfs) {
   const bool was_first = is_final() && (keeper_->index == 0 || (lfs != 0 && lack_of(0)));
   const LengthAsked asked{lfs, file_.file(), lfs != 0, moment_.view, was_first, lfs == 0 && is_first_alone()};
-  auto request = length_request(asked, keeper_->format(), [self = shared_from_this()](const LengthTold& told) {
-    extend(self->file_length_, told.length);
-    self->are_tickets_whole_ = self->file_length_ == told.length;
-    self->grants_ = told.generation;
-    self->published_tickets_ = told.published_tickets;
-    return check_file_length(self->keeper_->format(), self->file_length_);
-  });
-  request.patient = true;
-  // One that is not sure to be the sequencer yet does not say; its deputy does, for a round that is not the last one.
-  request.refused = [self = shared_from_this(), &requests, lfs](Error error) -> Status {
-    const bool has_deputy = lfs == 0 && !self->is_final() && !self->is_deputy();
-    if (!has_deputy || error.code != Code::kUnavailable) return fail(std::move(error));
-    self->ask_length(requests, parity::deputy_of(self->keeper_->layout));
-    return {};
-  };
-  requests.add(std::move(request));
-}
-
-void FileRestore::begin() {
-  const FileId file(file_.file());
-  rows_ = keeper_->layout.rows(keeper_->index, file_length_.records);
-  auto found = context_.components.find(file);
-  is_unreadable_ = !found && found.error().code == Code::kCorrupt;
-  const bool has_none = purpose_ == Purpose::kMake || purpose_ == Purpose::kLook;
-  if (found ? has_none : !belongs_here()) return end(Outcome::kNothing);
-  if (purpose_ == Purpose::kLook) return end(Outcome::kFailed, {Code::kCancelled, "as was asked for", {}});
-  if (purpose_ != Purpose::kRebuild) context_.lost_files.begin_mending(file);
-  if (found) return begin_catch_up(*found);
-  if (is_unreadable_ || purpose_ != Purpose::kRebuild) return put_old_files_aside();
-  make();
+  PIF_TRY_VALUE(const LengthTold told, lfs::ask_length(keeping_.peers, *own_->grant, asked, keeper_->format()));
+  extend(file_length_, told.length);
+  are_tickets_whole_ = file_length_ == told.length;
+  grants_ = told.generation;
+  published_tickets_ = told.published_tickets;
+  return check_file_length(keeper_->format(), file_length_);
 }
 
 // Rows, parity, or the length: LFS 0 and its deputy know it of each file that was appended to. An empty disk gets it of
@@ -190,36 +186,88 @@ bool FileRestore::belongs_here() const {
   return knows_length() && file_length_.records > 0 && !may_lack_it;
 }
 
+std::uint64_t FileRestore::bytes_of(Row rows, const FileLength& length) const {
+  return fixed_component_bytes(keeper_->layout, keeper_->index, keeper_->format().record_length, rows, length);
+}
+
+MemberOptions FileRestore::member_options() const {
+  MemberOptions members;
+  members.file_length = file_length_;
+  members.records = {0, file_length_.records};
+  members.epoch = file_.epoch();
+  members.by_message = keeping_.are_few(file_length_.bytes);
+  return members;
+}
+
+std::shared_ptr<ParityRun> FileRestore::parity_run(const MemberOptions& members, const ParityPlan& plan,
+                                                   std::shared_ptr<component::ParityFiles> files) {
+  return std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, *keeper_, members, plan,
+                                     std::move(files));
+}
+
+// ---- rows and parity -----------------------------------------------------------------------------------------------
+
+Result<component::Tail> FileRestore::fetch(const ComponentPtr& component, const Wanted& wanted) {
+  PIF_ASSERT(wanted.files != nullptr && wanted.first <= rows_, wanted.first, rows_);
+  PIF_ASSERT(!wanted.parity_run || wanted.parity != nullptr, component->file.value);
+  const auto rows = wanted.first == rows_
+                        ? nullptr
+                        : std::make_shared<RowsBack>(keeping_, own_, file_length_,
+                                                     RowsBack::Place{wanted.files, wanted.begin, wanted.first}, &rate_);
+  Result<component::Tail> tail = wanted.begin;
+  const auto parity = std::make_shared<Status>();
+  if (wanted.parity_run) {
+    rate_.spend(wanted.parity_bytes, context_.now());
+    const auto ended = context_.fibers.begin_wait();
+    // Where all fibers are ended this object may go before that one.
+    context_.fibers.start(
+        [component, rows, parity, ended, run = wanted.parity_run, own = own_, &fibers = context_.fibers] {
+          *parity = run->run(own->shape);
+          if (*parity) *parity = check_not_removed(*component);
+          if (!*parity && rows) rows->give_up(parity->error());
+          fibers.wake(ended);
+        });
+    if (rows) tail = rows->run();
+    context_.fibers.wait(ended);
+  } else if (rows) {
+    tail = rows->run();
+  }
+  PIF_TRY(check_not_removed(*component));
+  PIF_TRY(tail);
+  PIF_TRY(*parity);
+  PIF_TRY(check_tail(*own_, file_length_, *tail));
+  return tail;
+}
+
+void FileRestore::say_written() const {
+  if (written_) written_();
+}
+
+// ---- one that is missing -------------------------------------------------------------------------------------------
+
 // Nobody knows any more what of them counts, and in a parity file that is there already old frames would.
-void FileRestore::put_old_files_aside() {
-  PIF_ASSERT(!component_ && (is_unreadable_ || purpose_ != Purpose::kRebuild), file_.file());
+Status FileRestore::put_old_files_aside() {
+  PIF_ASSERT(is_unreadable_ || purpose_ != Purpose::kRebuild, file_.file());
   const FileId file(file_.file());
   spdlog::warn("{}: {} does not know its component; it is made anew out of what others have", file_.path(),
                context_.config.name);
   context_.components.set_removing(file, true);
-  auto put = std::make_shared<Result<std::optional<AsideCopy>>>(std::nullopt);
-  keeping_.works.submit(
-      [put, file, storage = &context_.world.storage, root = context_.config.root,
-       now = context_.world.messenger.clock().wall_seconds()] { *put = put_aside_now(*storage, root, file, now); },
-      [self = shared_from_this(), put, file] {
-        self->context_.components.set_removing(file, false);
-        if (!*put) return self->end(Outcome::kFailed, put->error());
-        if (**put) self->managing_.aside().add(***put);
-        self->make();
-      });
+  const daemon::AtExit removed([&] { context_.components.set_removing(file, false); });
+  const std::int64_t now = context_.world.messenger.clock().wall_seconds();
+  PIF_TRY_VALUE(const auto put, keeping_.works.run([&] {
+    return put_aside_now(context_.world.storage, context_.config.root, file, now);
+  }));
+  if (put) managing_.aside().add(*put);
+  return {};
 }
 
-void FileRestore::make() {
-  auto made = make_component();
-  if (!made) return end(Outcome::kFailed, made.error());
-  if (*made == nullptr) return end(Outcome::kNothing);
-  component_ = std::move(*made);
-  files_ = component_->files;
-  PIF_ASSERT(files_ != nullptr && component_->stage() == Stage::kFilling, component_->file.value);
-  is_begun_ = true;
-  if (rows_ > 0) begin_rows({}, 0);
-  if (auto begun = begin_parity(); !begun) return fail_with(begun.error());
-  step();
+Result<FileRestore::Outcome> FileRestore::make() {
+  PIF_TRY_VALUE(const ComponentPtr component, make_component());
+  if (!component) return Outcome::kNothing;
+  const Status filled = fill(component);
+  if (filled) return Outcome::kRestored;
+  if (!component->is_removed()) managing_.remove(component->file, false, [](const Status&) {});
+  return fail(filled.error());
 }
 
 // Null: there is nothing to do.
@@ -234,102 +282,53 @@ Result<ComponentPtr> FileRestore::make_component() {
   return made;
 }
 
-void FileRestore::begin_rows(const component::Tail& begin, Row first) {
-  PIF_ASSERT(files_ != nullptr && !rows_back_ && first < rows_, first, rows_);
-  rows_back_ = std::make_shared<RowsBack>(keeping_, own_, file_length_, RowsBack::Place{files_, begin, first}, &rate_);
-  ++errands_;
-  rows_back_->start([self = shared_from_this()](const Status& status, const component::Tail& tail) {
-    --self->errands_;
-    self->tail_ = tail;
-    if (!status) return self->fail_with(status.error());
-    self->step();
-  });
-}
-
-Status FileRestore::begin_parity() {
-  const std::uint64_t parity_rows = keeper_->parity_rows(file_length_);
-  if (parity_rows == 0) return {};
-  PIF_TRY(context_.components.open_parity(*component_, component::OpenMode::kCreate));
-  parity_ = component_->parity;
-  MemberOptions members;
-  members.file_length = file_length_;
-  members.records = {0, file_length_.records};
-  members.epoch = file_.epoch();
-  members.by_message = keeping_.are_few(file_length_.bytes);
-  ParityPlan plan;
-  const std::uint64_t pages = keeper_->pages(file_length_);
-  plan.pages = {{0, pages}};
-  plan.frames = {{pages * keeper_->shape.page_rows(), parity_rows}};
-  parity_bytes_ = parity_rows * row_bytes_of(keeper_->format(), file_length_);
-  run_parity(members, plan);
+// All of it is durable before the catalogue has it.
+Status FileRestore::fill(const ComponentPtr& component) {
+  PIF_ASSERT(component->files != nullptr && component->stage() == Stage::kFilling, component->file.value);
+  PIF_TRY_VALUE(const Wanted wanted, all_of(*component));
+  PIF_TRY_VALUE(const component::Tail tail, fetch(component, wanted));
+  set_tail(component->state, tail);
+  PIF_TRY(context_.components.open_files(*component, component::OpenMode::kRead));
+  component->reader->set_tail(tail);
+  component->enter(Stage::kSealing);
+  say_written();
+  PIF_TRY(keeping_.seal_sync.sync_restored(component, wanted.files, wanted.parity, tail.bytes + wanted.parity_bytes));
+  PIF_TRY(check_not_removed(*component));
+  PIF_ASSERT(component->stage() == Stage::kSealing, component->file.value, component->stage());
+  context_.components.close_files(*component);  // they can write; nobody gets such ones of what is complete
+  const bool has_parity = wanted.parity != nullptr;
+  PIF_TRY(context_.batch.commit(component, [&](proto::ComponentState& state) { fill_in(state, has_parity); }));
+  PIF_TRY(check_not_removed(*component));
+  component->end_change();
+  if (is_unreadable_) context_.components.forget_unreadable();
+  // It may have been removed while it was nowhere to be found here.
+  context_.components.unsettled()[component->file.value] = context_.now();
   return {};
 }
 
-void FileRestore::run_parity(const MemberOptions& members, const ParityPlan& plan) {
-  PIF_ASSERT(parity_ != nullptr, component_->file.value);
-  rate_.spend(parity_bytes_, context_.now());
-  ++errands_;
-  const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, *keeper_,
-                                               members, plan, parity_);
-  start_run(keeping_.context.fibers, run, own_->shape,
-            [self = shared_from_this()](const Status& status, const ParityRun::Outcome&) {
-              --self->errands_;
-              if (!status) return self->fail_with(status.error());
-              self->step();
-            });
+Result<FileRestore::Wanted> FileRestore::all_of(Component& component) {
+  Wanted wanted;
+  wanted.files = component.files;
+  const std::uint64_t parity_rows = keeper_->parity_rows(file_length_);
+  if (parity_rows == 0) return wanted;
+  PIF_TRY(context_.components.open_parity(component, component::OpenMode::kCreate));
+  wanted.parity = component.parity;
+  wanted.parity_bytes = parity_rows * row_bytes_of(keeper_->format(), file_length_);
+  const std::uint64_t pages = keeper_->pages(file_length_);
+  ParityPlan plan;
+  plan.pages = {{0, pages}};
+  plan.frames = {{pages * keeper_->shape.page_rows(), parity_rows}};
+  wanted.parity_run = parity_run(member_options(), plan, wanted.parity);
+  return wanted;
 }
 
-// Everything goes on from here. Work may end before the call that begins it.
-void FileRestore::step() {
-  if (!is_begun_ || is_sealing_ || !done_) return;
-  if (!failure_ && component_->is_removed()) failure_ = removed();
-  if (errands_ > 0) return failure_ && rows_back_ ? rows_back_->give_up(*failure_) : void();
-  if (failure_) return end(Outcome::kFailed, *failure_);
-  seal();
-}
-
-std::uint64_t FileRestore::bytes_of(Row rows, const FileLength& length) const {
-  return fixed_component_bytes(keeper_->layout, keeper_->index, keeper_->format().record_length, rows, length);
-}
-
-void FileRestore::seal() {
-  if (auto good = check_tail(*own_, file_length_, tail_); !good) return fail_with(good.error());
-  is_sealing_ = true;
-  rows_back_.reset();
-  if (is_there_) return sync_there();
-  set_tail(component_->state, tail_);
-  auto opened = context_.components.open_files(*component_, component::OpenMode::kRead);
-  if (!opened) return end(Outcome::kFailed, opened.error());
-  component_->reader->set_tail(tail_);
-  component_->enter(Stage::kSealing);
-  keeping_.seal_sync.add_restored(component_, files_, parity_, new_bytes(),
-                                  [self = shared_from_this()](const Status& status) { self->synced(status); });
-}
-
-void FileRestore::synced(const Status& status) {
-  if (!status) return end(Outcome::kFailed, status.error());
-  if (component_->is_removed()) return end(Outcome::kNothing);
-  context_.components.close_files(*component_);  // they can write; nobody gets such ones of what is complete
-  const auto change = [self = shared_from_this()](proto::ComponentState& state) { self->fill_in(state); };
-  context_.batch.update(component_, change, [self = shared_from_this()](const Status& committed) {
-    Component& component = *self->component_;
-    if (component.is_removed()) return self->end(Outcome::kNothing);
-    if (!committed) return self->end(Outcome::kFailed, committed.error());
-    component.end_change();
-    if (self->is_unreadable_) self->context_.components.forget_unreadable();
-    // It may have been removed while it was nowhere to be found here.
-    self->context_.components.unsettled()[component.file.value] = self->context_.now();
-    self->end(Outcome::kRestored);
-  });
-}
-
-void FileRestore::fill_in(proto::ComponentState& state) const {
+void FileRestore::fill_in(proto::ComponentState& state, bool has_parity) const {
   state.set_state(kCommitted);
   *state.mutable_published() = wire::proto_of(file_length_);
   if (knows_length()) *state.mutable_published_tickets() = published_tickets_;
   if (keeper_->index == 0) state.set_grants(grants_);
-  state.set_pages(parity_ ? keeper_->pages(file_length_) : 0);
-  state.set_gathered(parity_ != nullptr);
+  state.set_pages(has_parity ? keeper_->pages(file_length_) : 0);
+  state.set_gathered(has_parity);
   if (grants_ > 0) {
     // All of it is published, and so is of no generation before the newest, whose base may be far behind. Rows of that
     // one may still come, to LFS 0 too, before it has begun a newer one.
@@ -341,25 +340,6 @@ void FileRestore::fill_in(proto::ComponentState& state) const {
   // LFS 0 publishes nothing more before it is noted here, which was refused until now.
   *state.mutable_noted()->mutable_file_length() = wire::proto_of(file_length_);
   state.set_noted_generation(grants_);
-}
-
-// What is under way comes to its end first: it uses the files.
-void FileRestore::fail_with(Error error) {
-  if (!failure_) failure_ = std::move(error);
-  step();
-}
-
-void FileRestore::end(Outcome outcome, const Error& error) {
-  if (!done_) return;
-  const bool is_half = outcome != Outcome::kRestored && component_ && !component_->is_removed();
-  if (is_there_) {
-    release();
-  } else if (is_half) {
-    managing_.remove(component_->file, false, [](const Status&) {});
-  }
-  const Done done = std::exchange(done_, {});
-  const bool is_gone = outcome == Outcome::kFailed && error.code == Code::kStaleFile;
-  done(is_gone ? Outcome::kNothing : outcome, error);
 }
 
 }  // namespace pif::lfs

@@ -20,7 +20,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   enum class Outcome : std::uint8_t {
     kRestored,
     kNothing,  // nothing of it belongs here, all of it is here already, or it was removed
-    kFailed,
+    kFailed,   // only start() says so
   };
   enum class Purpose : std::uint8_t {
     kRebuild,  // this LFS is being rebuilt, and others do its part
@@ -36,23 +36,31 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
     // before it, it has.
     std::uint32_t lost_order = 0;
   };
-  // error: of kFailed. On the loop's thread; perhaps before start() returns.
   using Done = std::function<void(Outcome, const Error& error)>;
+  using Written = std::function<void()>;
 
-  // All but `file` outlive what runs of it.
+  // All but `file` outlive it. written: is called when all of it is written and waits to be durable, and holds nothing
+  // in memory; may be empty.
   FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file, Moment moment,
-              Purpose purpose = Purpose::kRebuild);
+              Purpose purpose = Purpose::kRebuild, Written written = {});
+  // kRestored, kNothing, or why it failed. Called by a fiber, once.
+  [[nodiscard]] Result<Outcome> run();
+  // The same on a fiber of its own. error: of kFailed.
   void start(Done done);
-  // What had to wait for the rate goes on, if it may.
-  void advance() {
-    if (rows_back_) rows_back_->advance();
-  }
-
-  bool is_final() const { return moment_.view != 0; }
-  // All of it is written, and waits to be durable: it holds nothing in memory.
-  bool is_sealing() const { return is_sealing_; }
+  void advance() {}  // of who waits for the rate: it looks by itself
 
  private:
+  // What comes, of rows and parity.
+  struct Wanted {
+    std::shared_ptr<component::Files> files;  // the rows go into these
+    component::Tail begin;                    // of what is in them
+    Row first = 0;                            // that is fetched; none behind the last one
+    std::shared_ptr<component::ParityFiles> parity;
+    std::shared_ptr<ParityRun> parity_run;  // null: no parity is to be made
+    std::uint64_t parity_bytes = 0;         // about
+  };
+
+  [[nodiscard]] Result<Outcome> restore();
   [[nodiscard]] Status parse();
   std::uint32_t node_of(LfsIndex lfs) const { return file_.layout().nodes(static_cast<int>(lfs)); }
   std::optional<std::uint32_t> lack_of(LfsIndex lfs) const;  // its order, if it lacks its part of this file
@@ -60,53 +68,63 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   bool is_member(LfsIndex lfs) const;  // and lacks nothing of this file
   std::uint32_t order_of(LfsIndex lfs) const;
   bool was_lost_before(LfsIndex lfs) const;
-  void find_length();
+  // Never shorter than the directory knows; and what else others know of it.
+  [[nodiscard]] Status find_length();
   std::optional<LfsIndex> who_knows_length() const;
+  [[nodiscard]] Status ask_length(LfsIndex lfs);
   [[nodiscard]] Status take_own_length();
   bool never_had_any() const;
   bool is_first_alone() const;
-  void ask_length(access::Requests& requests, LfsIndex lfs);
-  void begin();
   bool belongs_here() const;
+  bool is_final() const { return moment_.view != 0; }
   bool is_deputy() const;                                                   // of LFS 0 (deputy.h)
-  std::uint64_t new_bytes() const { return tail_.bytes + parity_bytes_; }   // at most
   bool knows_length() const { return keeper_->index == 0 || is_deputy(); }  // or has to, once it is restored
-  void put_old_files_aside();
-  void make();
-  [[nodiscard]] Result<ComponentPtr> make_component();
-  void begin_rows(const component::Tail& begin, Row first);
-  [[nodiscard]] Status begin_parity();
-  void run_parity(const MemberOptions& members, const ParityPlan& plan);
-  void step();
-  std::uint64_t bytes_of(Row rows, const FileLength& length) const;  // fixed records
-  void seal();
-  void synced(const Status& status);
-  void fill_in(proto::ComponentState& state) const;
-  void fail_with(Error error);
-  void end(Outcome outcome, const Error& error = {});
+  std::uint64_t bytes_of(Row rows, const FileLength& length) const;         // fixed records
+  MemberOptions member_options() const;
+  std::shared_ptr<ParityRun> parity_run(const MemberOptions& members, const ParityPlan& plan,
+                                        std::shared_ptr<component::ParityFiles> files);
+  // Rows and parity at the same time. The tail of the component then, which is as long as the file says.
+  [[nodiscard]] Result<component::Tail> fetch(const ComponentPtr& component, const Wanted& wanted);
+  void say_written() const;
 
-  // ---- of one that is there ----
-  void begin_catch_up(const ComponentPtr& component);
-  void note_generation();
+  // ---- of one that is missing ----
+  [[nodiscard]] Status put_old_files_aside();
+  [[nodiscard]] Result<Outcome> make();
+  [[nodiscard]] Result<ComponentPtr> make_component();
+  [[nodiscard]] Status fill(const ComponentPtr& component);
+  [[nodiscard]] Result<Wanted> all_of(Component& component);
+  void fill_in(proto::ComponentState& state, bool has_parity) const;
+
+  // ---- of one that is there (file_catch_up.cc) ----
+  struct CatchUp {
+    Row checked = 0;    // rows in front of it are what is published, whoever wrote them
+    Row first_row = 0;  // that is fetched; of fixed records perhaps one that has become longer
+    // Behind this rows are written; all in front of it are published, and right.
+    component::Tail begin;
+    bool needs_parity = false;
+    bool was_parity_seen = false;        // all of it, though more was published in its generation
+    std::optional<std::size_t> without;  // this member's rows have frames here, as others had lost it
+    std::uint64_t pap_end = 0;           // of frames that were there
+  };
+  [[nodiscard]] Result<Outcome> catch_up(const ComponentPtr& component);
+  [[nodiscard]] Result<Outcome> note_generation(const ComponentPtr& component);
   void raise_grants(proto::ComponentState& state) const;
   [[nodiscard]] Status check_component(const ComponentPtr& component) const;
-  bool has_rows() const;
-  bool has_all() const;
-  bool has_all_parity() const;
+  bool has_rows(const proto::ComponentState& state) const;
+  bool has_all(const proto::ComponentState& state) const;
+  bool has_all_parity(const proto::ComponentState& state) const;
   bool is_of_newest(std::uint64_t generation) const { return grants_ > 0 && generation == grants_; }
-  bool are_rows_newest() const;
-  void look_at_parity();
-  void check_rows();
-  void checked(const Status& status, Row first_other);
-  [[nodiscard]] Result<component::Tail> cut_tail() const;
-  void drop_rows();
-  void go_on();
-  [[nodiscard]] Status begin_missing_parity();
-  void plan_parity(std::uint64_t pap_end);
-  void sync_there();
-  void synced_there(const Status& status);
-  void fill_in_there(proto::ComponentState& state) const;
-  void release();
+  bool are_rows_newest(const proto::ComponentState& state) const;
+  [[nodiscard]] Result<bool> look_at_parity(const ComponentPtr& component);
+  [[nodiscard]] Status check_rows(const ComponentPtr& component, CatchUp& job);
+  [[nodiscard]] Result<Row> first_other_row(const ComponentPtr& component, Row checked);
+  [[nodiscard]] Result<component::Tail> cut_tail(const Component& component, Row first_row) const;
+  [[nodiscard]] Result<std::optional<std::size_t>> member_to_leave_out() const;
+  [[nodiscard]] Status drop_rows(const ComponentPtr& component, const CatchUp& job);
+  [[nodiscard]] Status plan_parity(const ComponentPtr& component, CatchUp& job, Wanted& wanted);
+  ParityPlan plan_of(const proto::ComponentState& state, const CatchUp& job) const;
+  [[nodiscard]] Status make_durable(const ComponentPtr& component, const Wanted& wanted, const component::Tail& tail);
+  void fill_in_there(proto::ComponentState& state, const CatchUp& job, const component::Tail& tail) const;
 
   Keeping& keeping_;
   LfsContext& context_;
@@ -115,43 +133,23 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   const proto::ListLostReply::One file_;
   const Moment moment_;
   const Purpose purpose_;
-  Done done_;
+  const Written written_;
 
   AbsentRowsPtr own_;             // the rows that belong here
   std::optional<Keeper> keeper_;  // the parity
+  // What others say of the file.
   FileLength file_length_;
   std::uint64_t grants_ = 0;  // of the sequencer, or as it was noted
   proto::PublishedTickets published_tickets_;
   bool are_tickets_whole_ = false;  // they are of all of file_length_; the directory may know more
   std::uint64_t rows_ = 0;
-  ComponentPtr component_;
-
-  std::shared_ptr<component::Files> files_;
-  std::shared_ptr<RowsBack> rows_back_;  // into files_
-  component::Tail tail_;
-  std::shared_ptr<component::ParityFiles> parity_;
-  std::uint64_t parity_bytes_ = 0;
 
   bool is_unreadable_ = false;  // the entry of the catalogue, which stays until there is a new one
-
-  // Of a component that is there.
-  bool is_there_ = false;
-  bool is_held_ = false;   // nothing else changes it meanwhile
-  component::Tail begin_;  // behind this rows are written; all in front of it are published, and right
-  Row checked_ = 0;        // rows in front of it are what is published, whoever wrote them
-  Row first_row_ = 0;      // that is fetched; of fixed records perhaps one that has become longer
-  bool needs_parity_ = false;
-  bool was_parity_seen_ = false;        // all of it, though more was published in its generation
-  std::optional<std::size_t> without_;  // this member's rows have frames here, as others had lost it
-  std::uint64_t pap_end_ = 0;           // of frames that were there
-
-  bool is_begun_ = false;  // rows and parity come
-  unsigned errands_ = 0;   // rows and parity under way
-  bool is_sealing_ = false;
-  std::optional<Error> failure_;
 };
 
 // About how many bytes of a file are on LFS `index` of it, parity too.
 std::uint64_t bytes_on(const parity::Layout& layout, LfsIndex index, const Format& format, const FileLength& length);
+// kStaleFile: a component was removed while its operation waited.
+[[nodiscard]] Status check_not_removed(const Component& component);
 
 }  // namespace pif::lfs

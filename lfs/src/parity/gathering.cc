@@ -10,22 +10,6 @@
 #include "pif/base/assert.h"
 
 namespace pif::lfs {
-namespace {
-
-constexpr std::size_t kWaitingMax = 1024;  // for the lock of one component
-
-Status check_there(const Component& component) {
-  if (component.is_removed()) return fail(Code::kStaleFile, "the file was removed meanwhile");
-  return component.failure ? Status(fail(*component.failure)) : Status();
-}
-
-Status check_line(const Component& component) {
-  if (component.lock.waiting() < kWaitingMax) return {};
-  return fail(Code::kRetry, fmt::format("too many requests wait for file {} here", name_of(component.file)));
-}
-
-}  // namespace
-
 Gathering::Gathering(Keeping& keeping) : keeping_(keeping), context_(keeping.context) {
   context_.operations.bind<&Gathering::gather>(*this);
 }
@@ -39,9 +23,7 @@ Status Gathering::gather(const Request& request, const proto::Gather& asked) {
   PIF_TRY(context_.check_view(asked.view()));
   PIF_TRY(context_.check_space(keeper.bytes(file_length)));
   PIF_TRY_VALUE(const ComponentPtr component, component_of(request, keeper));
-  PIF_TRY(check_line(*component));
-  const auto lock = component->lock.acquire(context_.fibers, Use::kKeepParity);
-  PIF_TRY(check_there(*component));
+  PIF_TRY_VALUE(const ParityLock lock, ParityLock::acquire(context_.fibers, component, Use::kKeepParity));
   PIF_TRY(context_.check_takes(asked.shape()));
   PIF_TRY(context_.check_view(asked.view()));
   PIF_TRY_VALUE(const bool is_done, check(request, *component, keeper));
@@ -49,10 +31,8 @@ Status Gathering::gather(const Request& request, const proto::Gather& asked) {
 
   PIF_ASSERT(component->lock.is_held(Use::kKeepParity) && !component->is_keeping, component->file.value);
   const bool is_new = component->is_open();
-  component->is_keeping = true;
   if (is_new) component->enter(Stage::kSealing);
   const daemon::AtExit end([&] {
-    component->is_keeping = false;
     if (is_new) component->end_change();
   });
   Job job{keeper, file_length, keeper.pages(file_length), {}, {}, {}};
@@ -194,9 +174,7 @@ Status Gathering::publish(const ComponentPtr& component, const Job& job) {
 
 Status Gathering::copy(const Request& request, const Keeper& keeper, const CopiedRowsPtr& rows) {
   PIF_TRY_VALUE(const ComponentPtr component, component_to_copy_to(request));
-  PIF_TRY(check_line(*component));
-  const auto lock = component->lock.acquire(context_.fibers, Use::kKeepParity);
-  PIF_TRY(check_there(*component));
+  PIF_TRY_VALUE(const ParityLock lock, ParityLock::acquire(context_.fibers, component, Use::kKeepParity));
   PIF_TRY(check_copy(request, *component));
   context_.components.touch(*component, context_.now());
   PIF_TRY(context_.components.open_parity(*component, component::OpenMode::kCreate));

@@ -14,30 +14,29 @@ namespace pif::lfs {
 class LackingFiles {
  public:
   using Files = LostFiles::Lacking;
-  // Asks the PIF Server; kUnavailable, perhaps at once, without it. On the loop's thread.
-  using Ask = std::function<void(net::Packet, std::function<void(Result<net::Packet>)>)>;
-  using Done = std::function<void(const Status&)>;  // on the loop's thread; perhaps at once
+  // Asks the PIF Server and waits for its answer; kUnavailable, perhaps at once, without it.
+  using Ask = std::function<Result<net::Packet>(net::Packet)>;
 
   static constexpr std::size_t kFilesMax = 65536;
 
-  // Both outlive it.
-  LackingFiles(LfsContext& context, const Ask& ask) : context_(context), ask_(ask) {}
+  // context outlives it.
+  LackingFiles(LfsContext& context, Ask ask) : context_(context), ask_(std::move(ask)) {}
 
+  // Each is called by a fiber, by one at a time.
   // All have the same order. kTooLarge: they would be more than kFilesMax.
-  void add(std::vector<std::uint64_t> files, std::uint32_t order, Done done);
+  [[nodiscard]] Status add(const std::vector<std::uint64_t>& files, std::uint32_t order);
   // The server knows that they are lacking, and this LFS perhaps not: its root may be another one.
-  void adopt(const Files& told);
+  [[nodiscard]] Status adopt(const Files& known);
   // This LFS has its part of them, in the present view.
-  void remove(std::vector<std::uint64_t> files, Done done);
-  bool is_busy() const { return is_busy_; }
+  [[nodiscard]] Status remove(const std::vector<std::uint64_t>& files);
 
  private:
-  void tell(std::vector<std::uint64_t> files, std::uint32_t order, std::size_t first, Done done);
-  void keep(Files all, const Done& done);
+  // order 0: they are not lacking any more.
+  [[nodiscard]] Status tell_server(const std::vector<std::uint64_t>& files, std::uint32_t order);
+  [[nodiscard]] Status keep(const Files& all);
 
   LfsContext& context_;
-  const Ask& ask_;
-  bool is_busy_ = false;
+  const Ask ask_;
 };
 
 // Between what is stored and what is in memory. An entry without an order counts as one of order 1.

@@ -38,4 +38,17 @@ access::BulkRequest length_request(const LengthAsked& asked, const Format& forma
   return request;
 }
 
+Result<LengthTold> ask_length(Peers& peers, access::Grant& grant, const LengthAsked& asked, const Format& format) {
+  LengthTold out;
+  PIF_TRY(peers.run(grant, [&](access::Requests& requests) {
+    auto request = length_request(asked, format, [&out](const LengthTold& told) -> Status {
+      out = told;
+      return {};
+    });
+    request.patient = true;
+    requests.add(std::move(request));
+  }));
+  return out;
+}
+
 }  // namespace pif::lfs

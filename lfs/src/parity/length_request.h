@@ -4,8 +4,7 @@
 
 #include <functional>
 
-#include "context/lfs_context.h"
-#include "pif/access/requests.h"
+#include "parity/peers.h"
 
 namespace pif::lfs {
 
@@ -24,6 +23,9 @@ struct LengthTold {
 };
 [[nodiscard]] access::BulkRequest length_request(const LengthAsked& asked, const Format& format,
                                                  std::function<Status(const LengthTold&)> take);
+// Asks, again while the LFS says kRetry, and waits for the answer. Called by a fiber.
+[[nodiscard]] Result<LengthTold> ask_length(Peers& peers, access::Grant& grant, const LengthAsked& asked,
+                                            const Format& format);
 
 // Of two lengths of one file, which only grows, the longer one.
 inline void extend(FileLength& length, const FileLength& other) {

@@ -23,6 +23,8 @@ class RateLimit {
     return is;
   }
   Time next() const { return free_from_; }
+  // When a fiber that waits for it looks again: soon, for a person may set another rate meanwhile.
+  Time next_look(Time now) const { return std::min(free_from_, now + std::chrono::seconds(1)); }
   // All who wait ask again after this.
   void begin_turn() { is_waited_for_ = false; }
   // kNever: nobody has asked in vain in this turn.

@@ -7,15 +7,12 @@
 // Files that again and again cannot be restored hold up only themselves: they are set aside (lacking.h), and the node
 // goes on without them. It is a member then, and tries them in rounds of their own.
 //
-//   kMember -> kSurveying -> kWaiting -> kRestoring <-> kPausing
-//                            kRestoring -> kSettingAside -> kTelling
-//                            kRestoring -> kTelling -> kRestoring (once more, in the new view) -> kTelling -> kMember
-//   kMember -> kRestoring <-> kPausing; kRestoring -> kMember: of what a member lacks
-//
-// Only one that had nothing, and is to get something, waits to be asked. One thread.
+// Only one that had nothing, and is to get something, waits to be asked. All of it is on one fiber (come_back()), and
+// each file on one of its own. One thread.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,105 +27,108 @@ class Rebuild {
   // Asks the PIF Server; kUnavailable, perhaps at once, without it. On the loop's thread.
   using Answered = std::function<void(Result<net::Packet>)>;
   using Ask = std::function<void(net::Packet, Answered)>;
-  struct Progress {
-    std::uint64_t files = 0, files_total = 0;
-    std::uint64_t bytes = 0, bytes_total = 0;
-  };
 
   Rebuild(Keeping& keeping, Managing& managing, Ask ask);
 
   [[nodiscard]] Result<net::Packet> rebuild(const Request& request, const proto::Rebuild& asked);
   [[nodiscard]] Result<net::Packet> rebuild_status(const Request& request, const proto::RebuildStatus& asked);
-  // Once per turn.
-  void tick();
-  Time next_deadline() const;
-  const Progress& progress() const { return progress_; }
+  // Once per turn. may_begin: whether anything new; what is under way comes to its end.
+  void turn(bool may_begin);
   // As people are shown it; 0 of a node that is not being rebuilt.
   std::uint32_t percent() const;
 
  private:
+  // As people are shown it.
   enum class Phase : std::uint8_t { kMember, kSurveying, kWaiting, kRestoring, kPausing, kSettingAside, kTelling };
+  enum class Kind : std::uint8_t {
+    kCatchUp,  // of an LFS that others do without
+    kLast,     // the same in the view in which rows come here again
+    kLacking,  // of a member, and of what it lacks
+  };
   using One = proto::ListLostReply::One;
-  using Page = std::function<void(proto::ListLostReply&)>;
   struct Failure {
     std::uint64_t file = 0;
     std::string path;
     Error error;
   };
+  struct Round {
+    std::deque<One> queue;
+    bool is_listing = true;
+    unsigned under_way = 0;
+    std::uint64_t held = 0;               // about what those under way have in memory that is not written yet
+    std::vector<std::uint64_t> surveyed;  // all that were listed
+    std::uint64_t restored = 0;
+    std::uint64_t failed = 0;
+    std::vector<std::uint64_t> failed_files;
+    std::vector<Failure> failures;                // the first of them, for who asks
+    std::vector<std::uint64_t> restored_lacking;  // that were lacking, and are not any more
+    bool is_short = false;                        // it restored little
+  };
+  using RoundPtr = std::shared_ptr<Round>;
 
   void view_changed();
-  void start_over();
-  void become_member();
-  void begin_survey();
-  void surveyed(proto::ListLostReply& page);
-  void end_survey();
-  void begin_round(std::uint64_t after = 0);
-  void step_round();
-  void take_page(proto::ListLostReply& page);
-  std::uint64_t held_bytes() const;  // of files under way that are not written yet
-  void start_files();
-  void restored(std::uint64_t file, FileRestore::Outcome outcome, const Error& error);
-  void end_round();
-  void begin_lacking_round();
-  void end_lacking_round();
-  void pause();
-  bool may_set_aside() const;
-  void set_aside();
-  std::uint32_t order_of(const One& file) const;
-  void tell();
-  // Asks for the files behind list_after_; what becomes of it if the server does not answer: it is asked again.
-  void list(Page page);
-  [[nodiscard]] bool is_here(std::uint64_t file);
-  std::uint64_t weight(const One& file) const;
   std::uint32_t own_state() const;  // wire::ViewState, in the view that was adopted last
   std::uint32_t state() const;      // wire::RebuildState
+  bool is_incomplete() const;       // others do without it, or it is returning
+  bool lacks_files() const;         // of a member
+
+  // ---- on its fiber; false, or null: it is over, for it is a member now, or lost again ----
+  void serve();
+  bool come_back();
+  bool restore_lacking();
+  void become_member();
+  bool survey();
+  bool count(const One& file);
+  bool restore_all();
+  bool pause();
+  bool may_set_aside(const Round& round) const;
+  bool set_aside(const Round& round);
+  bool tell_server(std::uint32_t view_state);
+  bool ready();
+  bool wait_until(Time until);
+  [[nodiscard]] Result<net::Packet> ask(net::Packet packet);
+  // Gives `take` the files behind that one, page by page.
+  bool list(std::uint64_t after, const std::function<void(proto::ListLostReply&)>& take);
+
+  // ---- one round (rebuild_round.cc) ----
+  RoundPtr run_round(std::uint64_t after = 0);
+  void list_files(Round& round, std::uint64_t after);
+  void take_page(Round& round, proto::ListLostReply& page) const;
+  Time start_files(const RoundPtr& round);
+  void restore(Round& round, const One& file, std::uint64_t held, bool is_new);
+  void note(Round& round, const One& file, const Result<FileRestore::Outcome>& outcome, bool is_new);
+  std::uint32_t order_of(const One& file) const;
+  [[nodiscard]] bool is_here(std::uint64_t file);
+  std::uint64_t weight(const One& file) const;
 
   Keeping& keeping_;
   LfsContext& context_;
   Managing& managing_;
   const Ask ask_;
+  daemon::Event news_;  // whatever its fiber may wait for
+
+  bool may_begin_ = false;
+  bool is_asked_ = false;         // by a person, to begin
+  bool is_hurried_ = false;       // by a person: no pause
+  bool was_member_ = false;       // with this root: it was away, and has what it had
+  std::uint32_t lost_order_ = 0;  // while it is no member
+  std::uint32_t last_state_ = 0;  // wire::ViewState, in the view before
 
   Phase phase_ = Phase::kMember;
-  bool is_asked_ = false;    // by a person, to begin
-  bool was_member_ = false;  // with this root: it was away, and has what it had
-  bool is_listing_ = false;
-  bool is_telling_ = false;
-  Time next_try_{};  // of what failed, or is said again
-  std::uint64_t list_after_ = 0;
-  bool has_more_ = false;
-  std::vector<std::uint64_t> surveyed_;
-  LackingFiles::Files told_lacking_;  // by the server, perhaps of the root before
-  std::uint64_t lacking_ = 0;         // of those surveyed
-  std::uint32_t lost_order_ = 0;      // while it is no member
-  std::uint32_t last_state_ = 0;      // wire::ViewState, in the view before
-
-  // Of the round.
-  std::deque<One> queue_;
-  struct UnderWay {
-    std::shared_ptr<FileRestore> restore;
-    One file;
-    std::uint64_t weight = 0;
-    bool is_new = false;  // there was nothing of it
-  };
-  std::vector<UnderWay> under_way_;
-  bool is_starting_ = false;
-  std::uint64_t restored_ = 0;
-  std::vector<Failure> failures_;
-  std::uint64_t failed_ = 0;
-  std::vector<std::uint64_t> failed_files_;
-  std::vector<std::uint64_t> restored_lacking_;  // that were lacking, and are not any more
-  std::vector<Failure> last_failures_;           // of the round before, for who asks
+  Kind kind_ = Kind::kCatchUp;
+  bool is_over_ = true;
+  bool is_lost_again_ = false;
+  unsigned barren_rounds_ = 0;          // in sequence, in which nothing was restored
+  std::vector<Failure> last_failures_;  // of the last round, for who asks
   std::uint64_t last_failed_ = 0;
   std::uint64_t rounds_ = 0;
-  Time round_begun_{};
-  unsigned long_rounds_ = 0;       // that ended well
-  unsigned barren_rounds_ = 0;     // in sequence, in which nothing was restored
-  bool is_last_round_ = false;     // in the view in which rows come here again
-  bool is_lacking_round_ = false;  // of a member, and of what it lacks
-  LackingFiles lacking_files_{context_, ask_};
+  LackingFiles lacking_files_{context_, [this](net::Packet packet) { return ask(std::move(packet)); }};
 
   RateLimit rate_;
-  Progress progress_;
+  struct Progress {
+    std::uint64_t files = 0, files_total = 0;
+    std::uint64_t bytes = 0, bytes_total = 0;
+  } progress_;
   std::uint64_t bytes_now_ = 0;  // restored since `begun_`
   Time begun_{};
   Time ended_{};

@@ -23,12 +23,16 @@ net::Buffer body_of(const Format& format, const component::PackedRows& rows) {
   return body;
 }
 
-bool is_away(const Error& error) { return access::is_lost(error.code); }
+Error too_large(std::uint64_t bytes, std::size_t bytes_max) {
+  return {Code::kTooLarge,
+          fmt::format("a record of {} bytes does not fit a packet of {} here: ask through ZeroMQ", bytes, bytes_max),
+          {}};
+}
 
 }  // namespace
 
+// What is asked for, and where it is looked for.
 struct Reconstructing::Job {
-  ReplyToken token = 0;
   ComponentPtr component;
   Keeper keeper;
   std::size_t member = 0;  // whose rows are wanted
@@ -37,23 +41,24 @@ struct Reconstructing::Job {
   std::uint64_t epoch = 0;
   std::size_t bytes_max = 0;
   bool or_hashes = false;
-  unsigned tries = 0;
-  std::optional<component::FrameIndex> scanned;
-  std::shared_ptr<component::ParityFiles> files;
-  std::unique_ptr<MemberRows> others;
-  std::vector<component::Frame> frames;  // to be read; or
-  Range pages;                           // to be taken
-  component::PackedRows rows;            // what becomes the answer; or
-  std::vector<std::uint64_t> hashes;     // of the wanted stretches of `pages`
-  Status result;
+  std::shared_ptr<component::ParityFiles> files = {};
+  std::optional<component::FrameIndex> scanned = {};  // where the component's is not known
 
-  std::size_t size_with(std::uint64_t bytes) const {
-    const std::size_t head = keeper.format().is_fixed() ? 0 : (rows.lengths.size() + 1) * sizeof(std::uint32_t);
-    return head + rows.bytes.size() + bytes;
+  const component::FrameIndex* frames() const {
+    if (component->frames) return &*component->frames;
+    return scanned ? &*scanned : nullptr;
   }
-  // False: the answer is full.
-  bool add(std::span<const std::byte> row) {
-    if (!rows.lengths.empty() && size_with(row.size()) > bytes_max) return false;
+};
+
+struct Reconstructing::Answer {
+  component::PackedRows rows = {};         // one after another; or
+  std::vector<std::uint64_t> hashes = {};  // of the wanted stretches of
+  Range pages = {};
+
+  // False: it is full.
+  bool add(const Job& job, std::span<const std::byte> row) {
+    const std::size_t head = job.keeper.format().is_fixed() ? 0 : (rows.lengths.size() + 1) * sizeof(std::uint32_t);
+    if (!rows.lengths.empty() && head + rows.bytes.size() + row.size() > job.bytes_max) return false;
     rows.lengths.push_back(static_cast<std::uint32_t>(row.size()));
     rows.bytes.insert(rows.bytes.end(), row.begin(), row.end());
     return true;
@@ -67,22 +72,17 @@ Reconstructing::Reconstructing(Keeping& keeping) : keeping_(keeping), context_(k
 
 // ---- descriptors ---------------------------------------------------------------------------------------------------
 
-void Reconstructing::attach_parity(const Request& request, const proto::AttachParity&) {
-  const ReplyToken token = context_.replies.defer(request);
-  context_.replies.answer(token, descriptors(request));
-}
-
-Result<net::Packet> Reconstructing::descriptors(const Request& request) {
+Result<net::Packet> Reconstructing::attach_parity(const Request& request, const proto::AttachParity& asked) {
   const auto via = context_.world.messenger.identity(request.peer).via;
   if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
     return fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Reconstruct here");
-  PIF_TRY_VALUE(const auto component, context_.published(request, FileId(request.envelope().attach_parity().file())));
+  PIF_TRY_VALUE(const auto component, context_.published(request, FileId(asked.file())));
   if (!keeps_parity(component->state.shape()))
     return fail(Code::kInvalid, fmt::format("file {} is one whose LFSs keep no parity", name_of(component->file)));
   // Ours can write: others get descriptors that cannot.
   PIF_TRY_VALUE(auto files, component::open_parity(context_.world.storage, context_.components.stem(component->file),
                                                    component::OpenMode::kRead));
-  net::Packet reply;
+  net::Packet reply = Replies::reply(request);
   *reply.envelope.mutable_attach_parity_reply()->mutable_state() = component->state;
   PIF_TRY_VALUE(reply.handles, component::share(files));
   return reply;
@@ -90,15 +90,15 @@ Result<net::Packet> Reconstructing::descriptors(const Request& request) {
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
 
-void Reconstructing::reconstruct(const Request& request, const proto::Reconstruct&) {
-  auto job = prepare(request);
-  if (!job) return context_.replies.answer(request, fail(std::move(job.error())));
-  (*job)->token = context_.replies.defer(request);
-  begin(*job);
+Result<net::Packet> Reconstructing::reconstruct(const Request& request, const proto::Reconstruct& asked) {
+  PIF_TRY_VALUE(Job job, job_of(request, asked));
+  const Result<Answer> answer = read(job);
+  if (answer) return packet_of(job, *answer, Replies::reply(request));
+  if (answer.error().code == Code::kCorrupt) spdlog::error("{}", answer.error().text);
+  return fail(answer.error());
 }
 
-Result<Reconstructing::JobPtr> Reconstructing::prepare(const Request& request) {
-  const auto& asked = request.envelope().reconstruct();
+Result<Reconstructing::Job> Reconstructing::job_of(const Request& request, const proto::Reconstruct& asked) {
   PIF_TRY_VALUE(const auto component, context_.published(request, FileId(asked.file())));
   PIF_TRY(context_.check_present(component->state.shape()));
   PIF_TRY_VALUE(auto keeper, keeper_of(context_, component->state.shape()));
@@ -119,17 +119,48 @@ Result<Reconstructing::JobPtr> Reconstructing::prepare(const Request& request) {
                                               asked.index(), asked.file()));
   const auto bytes_max = LfsContext::body_bytes_max(request);
   if (keeper.format().is_fixed() && keeper.format().record_length > bytes_max && bytes_max < kBulkBytes)
-    return fail(Code::kTooLarge,
-                fmt::format("a record of {} bytes does not fit a packet of {} here: ask through ZeroMQ",
-                            keeper.format().record_length, bytes_max));
-  auto job = std::make_shared<Job>(Job{0, component, std::move(keeper)});
-  job->member = member;
-  job->parity_rows = parity_rows;
-  job->file_length = file_length;
-  job->epoch = request.capability.epoch;
-  job->bytes_max = bytes_max;
-  job->or_hashes = asked.or_hashes();
+    return fail(too_large(keeper.format().record_length, bytes_max));
+  Job job{component, std::move(keeper)};
+  job.member = member;
+  job.parity_rows = parity_rows;
+  job.file_length = file_length;
+  job.epoch = request.capability.epoch;
+  job.bytes_max = bytes_max;
+  job.or_hashes = asked.or_hashes();
   return job;
+}
+
+Result<Reconstructing::Answer> Reconstructing::read(Job& job) {
+  for (unsigned tries = 1;; ++tries) {
+    PIF_TRY(open(job));
+    if (is_in_page(job, job.parity_rows.begin)) return read_pages(job);
+    if (job.frames() == nullptr) {
+      PIF_TRY(scan(job));
+      PIF_TRY(open(job));
+      if (is_in_page(job, job.parity_rows.begin)) return read_pages(job);
+    }
+    auto answer = read_frames(job);
+    if (answer || answer.error().code != Code::kCorrupt || tries == kTriesMax) return answer;
+    job.scanned.reset();
+  }
+}
+
+Status Reconstructing::open(Job& job) {
+  Component& c = *job.component;
+  PIF_TRY(check_there(c));
+  PIF_TRY(context_.components.open_parity(c, component::OpenMode::kWrite));
+  job.files = c.parity;
+  return {};
+}
+
+Status Reconstructing::scan(Job& job) {
+  Component& c = *job.component;
+  const std::uint64_t writes = c.frame_writes;
+  PIF_TRY_VALUE(job.scanned, keeping_.works.run([&job, file = c.file, begin = c.state.pap_begin()] {
+    return component::scan_frames(file, *job.files, begin);
+  }));
+  if (!c.frames && !c.is_keeping && c.mode && c.frame_writes == writes) c.frames = job.scanned;
+  return {};
 }
 
 // A page beyond those of published rows may have more of a last record than the file: made by an append that fills it
@@ -143,97 +174,57 @@ bool Reconstructing::is_in_page(const Job& job, Row parity_row) {
   const RecordNumber record = job.keeper.record(job.member, parity_row);
   const auto bytes = record_bytes(format, job.file_length, record);
   if (page < c.state.pages() || !bytes || *bytes == format.record_length) return true;
-  if (!c.frames && !job.scanned) return false;
-  return counted_frame(c.frames ? *c.frames : *job.scanned, c.state, format, job.file_length, record) == nullptr;
+  const component::FrameIndex* const index = job.frames();
+  return index != nullptr && counted_frame(*index, c.state, format, job.file_length, record) == nullptr;
 }
 
-// All rows of one answer come from frames, or all from pages.
-void Reconstructing::begin(const JobPtr& job) {
-  Component& c = *job->component;
-  job->result = {};
-  if (c.is_removed()) job->result = fail(Code::kStaleFile, "the file was deleted meanwhile");
-  if (c.failure) job->result = fail(*c.failure);
-  if (job->result) job->result = context_.components.open_parity(c, component::OpenMode::kWrite);
-  if (!job->result) return answer(job);
-  job->files = c.parity;
-  ++job->tries;
-  if (is_in_page(*job, job->parity_rows.begin)) {
-    take_pages(*job);
-    return read_pages(job);
-  }
-  if (!c.frames && !job->scanned) return scan(job);
-  job->result = take_frames(*job);
-  if (!job->result) return answer(job);
-  read_frames(job);
-}
+// ---- from frames ---------------------------------------------------------------------------------------------------
 
-void Reconstructing::scan(const JobPtr& job) {
-  auto found = std::make_shared<Result<component::FrameIndex>>(fail(Code::kInternal, "not scanned"));
-  keeping_.works.submit(
-      [found, files = job->files, file = job->component->file, begin = job->component->state.pap_begin()] {
-        *found = component::scan_frames(file, *files, begin);
-      },
-      [this, job, found] {
-        if (!*found) {
-          job->result = fail(std::move(found->error()));
-          return answer(job);
-        }
-        job->scanned = std::move(**found);
-        Component& c = *job->component;
-        if (!c.frames && !c.is_keeping && c.mode) c.frames = job->scanned;
-        begin(job);
-      });
-}
-
-Status Reconstructing::take_frames(Job& job) {
+Result<std::vector<component::Frame>> Reconstructing::frames_of(const Job& job) {
   const Component& c = *job.component;
-  const component::FrameIndex& index = c.frames ? *c.frames : *job.scanned;
+  PIF_ASSERT(job.frames() != nullptr && job.files != nullptr, c.file.value);
+  std::vector<component::Frame> out;
   std::uint64_t bytes = 0;
-  for (auto j = job.parity_rows.begin; j < job.parity_rows.end && (job.frames.empty() || bytes < job.bytes_max); ++j) {
+  for (auto j = job.parity_rows.begin; j < job.parity_rows.end && (out.empty() || bytes < job.bytes_max); ++j) {
     if (is_in_page(job, j)) break;
     const RecordNumber record = job.keeper.record(job.member, j);
-    const component::Frame* const frame = counted_frame(index, c.state, job.keeper.format(), job.file_length, record);
+    const auto* const frame = counted_frame(*job.frames(), c.state, job.keeper.format(), job.file_length, record);
     if (frame != nullptr) {
-      job.frames.push_back(*frame);
+      out.push_back(*frame);
       bytes += frame->bytes + sizeof(std::uint32_t);
       continue;
     }
-    if (!job.frames.empty()) break;
+    if (!out.empty()) break;
     return fail(Code::kCorrupt, fmt::format("file {}: record {} has its parity on LFS {}, which has neither a page nor "
                                             "a copy of it",
                                             name_of(c.file), record, job.keeper.index));
   }
-  return {};
+  return out;
 }
 
-void Reconstructing::read_frames(const JobPtr& job) {
-  keeping_.works.submit(
-      [job] {
-        std::vector<std::byte> row;
-        for (const auto& frame : job->frames) {
-          job->result = component::read_frame(job->keeper.shape.file, *job->files, frame, row);
-          if (!job->result || !job->add(row)) break;
-        }
-      },
-      [this, job] {
-        const bool again = !job->result && job->result.error().code == Code::kCorrupt && job->tries < kTriesMax;
-        if (!again) return answer(job);
-        job->frames.clear();
-        job->rows = {};
-        job->scanned.reset();
-        begin(job);
-      });
+Result<Reconstructing::Answer> Reconstructing::read_frames(const Job& job) {
+  PIF_TRY_VALUE(const auto frames, frames_of(job));
+  return keeping_.works.run([&]() -> Result<Answer> {
+    Answer answer;
+    std::vector<std::byte> row;
+    for (const auto& frame : frames) {
+      PIF_TRY(component::read_frame(job.keeper.shape.file, *job.files, frame, row));
+      if (!answer.add(job, row)) break;
+    }
+    return answer;
+  });
 }
 
-void Reconstructing::take_pages(Job& job) {
+// ---- from pages ----------------------------------------------------------------------------------------------------
+
+Range Reconstructing::pages_of(const Job& job) const {
   const std::uint64_t page_rows = job.keeper.shape.page_rows();
-  const std::uint64_t first = job.parity_rows.begin / page_rows;
   const std::uint64_t end = (job.parity_rows.end - 1) / page_rows + 1;
   const std::uint64_t row_bytes = row_bytes_of(job.keeper.format(), job.file_length);
   const std::uint64_t at_once = std::max<std::uint64_t>(job.bytes_max / (page_rows * row_bytes), 1);
-  job.pages = {first, first + 1};
-  while (job.pages.end < end && job.pages.size() < at_once && is_in_page(job, job.pages.end * page_rows))
-    ++job.pages.end;
+  Range pages{job.parity_rows.begin / page_rows, job.parity_rows.begin / page_rows + 1};
+  while (pages.end < end && pages.size() < at_once && is_in_page(job, pages.end * page_rows)) ++pages.end;
+  return pages;
 }
 
 // Another member that a page needs, and that nobody asks.
@@ -244,78 +235,64 @@ std::optional<LfsIndex> Reconstructing::other_absent(const Job& job) const {
   return std::nullopt;
 }
 
-void Reconstructing::read_pages(const JobPtr& job) {
-  if (const auto other = other_absent(*job))
-    return cannot_rebuild(job, {Code::kUnavailable, "it is lost or being rebuilt", name_of_node(*job, *other)});
-  const std::uint64_t page_rows = job->keeper.shape.page_rows();
-  const Range rows{job->pages.begin * page_rows, job->pages.end * page_rows};
+Result<Reconstructing::Answer> Reconstructing::read_pages(const Job& job) {
+  const Range pages = pages_of(job);
+  if (const auto other = other_absent(job))
+    return read_without(job, pages, {Code::kUnavailable, "it is lost or being rebuilt", name_of_node(job, *other)});
+  const std::uint64_t page_rows = job.keeper.shape.page_rows();
+  const Range rows{pages.begin * page_rows, pages.end * page_rows};
   MemberOptions options;
   options.file_length = {0, kFileBytesMax};
   options.parity_rows = rows;
-  options.epoch = job->epoch;
-  const std::uint64_t row_bytes = row_bytes_of(job->keeper.format(), job->file_length);
-  options.by_message = keeping_.are_few(rows.size() * job->keeper.size() * row_bytes);
-  options.without = job->member;
-  job->others = std::make_unique<MemberRows>(keeping_.peers, context_.world.storage, job->keeper, options);
-  const auto fetched = [this, job](const Status& status) {
-    if (status) return rebuild(job);
-    if (is_away(status.error())) return cannot_rebuild(job, status.error());
-    job->result = status;
-    answer(job);
-  };
-  context_.fibers.start([job, rows, fetched] {
-    Status status = job->others->open(job->component->state.shape());
-    if (status && job->others->is_any_far()) status = job->others->fetch(rows);
-    fetched(status);
-  });
+  options.epoch = job.epoch;
+  const std::uint64_t row_bytes = row_bytes_of(job.keeper.format(), job.file_length);
+  options.by_message = keeping_.are_few(rows.size() * job.keeper.size() * row_bytes);
+  options.without = job.member;
+  MemberRows others(keeping_.peers, context_.world.storage, job.keeper, options);
+  Status fetched = others.open(job.component->state.shape());
+  if (fetched && others.is_any_far()) fetched = others.fetch(rows);
+  if (!fetched && access::is_lost(fetched.error().code)) return read_without(job, pages, fetched.error());
+  PIF_TRY(fetched);
+  return keeping_.works.run([&] { return rebuild(job, pages, others); });
 }
 
-void Reconstructing::rebuild(const JobPtr& job) {
-  keeping_.works.submit(
-      [job] {
-        const std::uint64_t page_rows = job->keeper.shape.page_rows();
-        const auto sources = job->others->sources();
-        bool has_room = true;
-        for (auto page = job->pages.begin; page < job->pages.end && has_room; ++page) {
-          const auto stretch = component::rebuild_stretch(job->keeper.shape, *job->files, page, job->member, sources);
-          if (!stretch) {
-            job->result = fail(stretch.error());
-            return;
-          }
-          std::span<const std::byte> rest = stretch->bytes;
-          for (std::uint64_t i = 0; i < page_rows && has_room; ++i) {
-            const auto row = rest.first(stretch->lengths[i]);
-            rest = rest.subspan(row.size());
-            const std::uint64_t j = page * page_rows + i;
-            if (j < job->parity_rows.begin || j >= job->parity_rows.end) continue;
-            // Who asks may know of less of the last record than the page has.
-            const auto bytes = record_bytes(job->keeper.format(), job->file_length, job->keeper.record(job->member, j));
-            PIF_ASSERT(!bytes || *bytes <= row.size(), *bytes, row.size());
-            has_room = job->add(bytes ? row.first(*bytes) : row);
-          }
-        }
-      },
-      [this, job] { answer(job); });
+Result<Reconstructing::Answer> Reconstructing::rebuild(const Job& job, Range pages, MemberRows& others) {
+  const std::uint64_t page_rows = job.keeper.shape.page_rows();
+  const auto sources = others.sources();
+  PIF_ASSERT(sources.size() == job.keeper.size() && sources[job.member] == nullptr, sources.size(), job.member);
+  Answer answer;
+  for (auto page = pages.begin; page < pages.end; ++page) {
+    PIF_TRY_VALUE(const auto stretch,
+                  component::rebuild_stretch(job.keeper.shape, *job.files, page, job.member, sources));
+    std::span<const std::byte> rest = stretch.bytes;
+    for (std::uint64_t i = 0; i < page_rows; ++i) {
+      const auto row = rest.first(stretch.lengths[i]);
+      rest = rest.subspan(row.size());
+      const std::uint64_t j = page * page_rows + i;
+      if (j < job.parity_rows.begin || j >= job.parity_rows.end) continue;
+      // Who asks may know of less of the last record than the page has.
+      const auto bytes = record_bytes(job.keeper.format(), job.file_length, job.keeper.record(job.member, j));
+      PIF_ASSERT(!bytes || *bytes <= row.size(), *bytes, row.size());
+      if (!answer.add(job, bytes ? row.first(*bytes) : row)) return answer;
+    }
+  }
+  return answer;
 }
 
-// why: of another member.
-void Reconstructing::cannot_rebuild(const JobPtr& job, Error why) {
-  if (job->or_hashes) return read_hashes(job);
-  job->result = fail(both_away(*job, why));
-  answer(job);
+Result<Reconstructing::Answer> Reconstructing::read_without(const Job& job, Range pages, const Error& why) {
+  if (!job.or_hashes) return fail(both_away(job, why));
+  return keeping_.works.run([&] { return read_hashes(job, pages); });
 }
 
-void Reconstructing::read_hashes(const JobPtr& job) {
-  keeping_.works.submit(
-      [job] {
-        for (auto page = job->pages.begin; page < job->pages.end; ++page) {
-          const auto read = component::read_page(job->keeper.shape, *job->files, page);
-          if (!read) job->result = fail(read.error());
-          if (!read) return;
-          job->hashes.push_back(read->vector[job->member].hash);
-        }
-      },
-      [this, job] { answer(job); });
+Result<Reconstructing::Answer> Reconstructing::read_hashes(const Job& job, Range pages) {
+  PIF_ASSERT(job.or_hashes && !pages.empty(), pages.begin, pages.end);
+  Answer answer;
+  answer.pages = pages;
+  for (auto page = pages.begin; page < pages.end; ++page) {
+    PIF_TRY_VALUE(const auto read, component::read_page(job.keeper.shape, *job.files, page));
+    answer.hashes.push_back(read.vector[job.member].hash);
+  }
+  return answer;
 }
 
 std::string Reconstructing::name_of_node(const Job& job, LfsIndex lfs) const {
@@ -333,31 +310,24 @@ Error Reconstructing::both_away(const Job& job, const Error& why) const {
       {}};
 }
 
-void Reconstructing::answer(const JobPtr& job) {
-  job->others.reset();
-  if (!job->result) {
-    if (job->result.error().code == Code::kCorrupt) spdlog::error("{}", job->result.error().text);
-    return context_.replies.answer(job->token, job->result);
+// ---- the answer ----------------------------------------------------------------------------------------------------
+
+Result<net::Packet> Reconstructing::packet_of(const Job& job, const Answer& answer, net::Packet reply) {
+  proto::ReadReply& out = *reply.envelope.mutable_read_reply();
+  const component::PackedRows& rows = answer.rows;
+  if (!answer.hashes.empty()) {
+    const std::uint64_t end = std::min(answer.pages.end * job.keeper.shape.page_rows(), job.parity_rows.end);
+    PIF_ASSERT(end > job.parity_rows.begin && rows.lengths.empty(), end, job.parity_rows.begin);
+    out.set_rows(end - job.parity_rows.begin);
+    out.mutable_stretch_hashes()->Add(answer.hashes.begin(), answer.hashes.end());
+    return reply;
   }
-  net::Packet reply;
-  if (!job->hashes.empty()) {
-    const std::uint64_t end = std::min(job->pages.end * job->keeper.shape.page_rows(), job->parity_rows.end);
-    PIF_ASSERT(end > job->parity_rows.begin && job->rows.lengths.empty(), end, job->parity_rows.begin);
-    auto& out = *reply.envelope.mutable_read_reply();
-    out.set_rows(end - job->parity_rows.begin);
-    out.mutable_stretch_hashes()->Add(job->hashes.begin(), job->hashes.end());
-    return context_.replies.answer(job->token, Result<net::Packet>(std::move(reply)));
-  }
-  PIF_ASSERT(!job->rows.lengths.empty(), job->component->file.value);
-  const std::size_t bytes = job->rows.bytes.size() + sizeof(std::uint32_t);
-  if (job->rows.lengths.size() == 1 && bytes > job->bytes_max && job->bytes_max < kBulkBytes)
-    return context_.replies.answer(
-        job->token,
-        fail(Code::kTooLarge, fmt::format("a record of {} bytes does not fit a packet of {} here: ask through ZeroMQ",
-                                          bytes - 4, job->bytes_max)));
-  reply.envelope.mutable_read_reply()->set_rows(job->rows.lengths.size());
-  reply.body = body_of(job->keeper.format(), job->rows);
-  context_.replies.answer(job->token, Result<net::Packet>(std::move(reply)));
+  PIF_ASSERT(!rows.lengths.empty(), job.component->file.value);
+  const bool is_too_large = rows.bytes.size() + sizeof(std::uint32_t) > job.bytes_max && job.bytes_max < kBulkBytes;
+  if (rows.lengths.size() == 1 && is_too_large) return fail(too_large(rows.bytes.size(), job.bytes_max));
+  out.set_rows(rows.lengths.size());
+  reply.body = body_of(job.keeper.format(), rows);
+  return reply;
 }
 
 }  // namespace pif::lfs

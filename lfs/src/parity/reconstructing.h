@@ -13,28 +13,30 @@ class Reconstructing {
  public:
   explicit Reconstructing(Keeping& keeping);
 
-  // Answers later.
-  void reconstruct(const Request& request, const proto::Reconstruct& asked);
-  void attach_parity(const Request& request, const proto::AttachParity& asked);
+  [[nodiscard]] Result<net::Packet> reconstruct(const Request& request, const proto::Reconstruct& asked);
+  [[nodiscard]] Result<net::Packet> attach_parity(const Request& request, const proto::AttachParity& asked);
 
  private:
   struct Job;
-  using JobPtr = std::shared_ptr<Job>;
+  struct Answer;
 
-  [[nodiscard]] Result<JobPtr> prepare(const Request& request);
-  [[nodiscard]] Result<net::Packet> descriptors(const Request& request);
+  [[nodiscard]] Result<Job> job_of(const Request& request, const proto::Reconstruct& asked);
+  // All of one answer comes from frames, or all from pages.
+  [[nodiscard]] Result<Answer> read(Job& job);
+  [[nodiscard]] Status open(Job& job);
+  [[nodiscard]] Status scan(Job& job);
   static bool is_in_page(const Job& job, Row parity_row);
-  void begin(const JobPtr& job);
-  void scan(const JobPtr& job);
-  [[nodiscard]] Status take_frames(Job& job);
-  void take_pages(Job& job);
-  void read_frames(const JobPtr& job);
+  [[nodiscard]] static Result<std::vector<component::Frame>> frames_of(const Job& job);
+  [[nodiscard]] Result<Answer> read_frames(const Job& job);
+  Range pages_of(const Job& job) const;
+  [[nodiscard]] Result<Answer> read_pages(const Job& job);
+  // why: of another member, whose rows are not there.
+  [[nodiscard]] Result<Answer> read_without(const Job& job, Range pages, const Error& why);
+  // Away from the loop; so is the next one.
+  [[nodiscard]] static Result<Answer> rebuild(const Job& job, Range pages, MemberRows& others);
+  [[nodiscard]] static Result<Answer> read_hashes(const Job& job, Range pages);
+  [[nodiscard]] static Result<net::Packet> packet_of(const Job& job, const Answer& answer, net::Packet reply);
   std::optional<LfsIndex> other_absent(const Job& job) const;
-  void read_pages(const JobPtr& job);
-  void rebuild(const JobPtr& job);
-  void cannot_rebuild(const JobPtr& job, Error why);
-  void read_hashes(const JobPtr& job);
-  void answer(const JobPtr& job);
   Error both_away(const Job& job, const Error& why) const;
   std::string name_of_node(const Job& job, LfsIndex lfs) const;
 

@@ -21,73 +21,72 @@ RowCheck::RowCheck(Keeping& keeping, access::Grant& grant, Rows rows)
   for (std::size_t i = 0; i < n; ++i) next_.push_back(rows_.range.begin + (i + n - rows_.range.begin % n) % n);
 }
 
-void RowCheck::start(Done done) {
-  done_ = std::move(done);
-  ++under_way_;  // until all have begun
-  for (std::size_t i = 0; i < next_.size(); ++i) step(i);
-  --under_way_;
-  end_if_idle();
+Result<Row> RowCheck::run() {
+  for (std::vector<Piece> pieces = next_pieces(); !pieces.empty(); pieces = next_pieces()) {
+    PIF_TRY(keeping_.peers.run(grant_, [&](access::Requests& requests) {
+      for (Piece& piece : pieces) ask(requests, piece);
+    }));
+    PIF_TRY(keeping_.works.run([&]() -> Status {
+      for (const Piece& piece : pieces) {
+        PIF_ASSERT(piece.rows > 0 && piece.rows <= piece.wanted, piece.rows, piece.wanted);
+        PIF_TRY_VALUE(const Row other, piece.hashes.empty() ? compare_rows(piece) : compare_hashes(piece));
+        first_other_ = std::min(first_other_, other);
+        next_[piece.stream] += piece.rows * next_.size();
+      }
+      return {};
+    }));
+  }
+  return first_other_;
 }
 
-void RowCheck::step(std::size_t stream) {
-  if (!status_ || !rows_.keepers[stream] || next_[stream] >= first_other_) return;
-  auto piece = std::make_shared<Piece>();
-  piece->stream = stream;
-  ++under_way_;
-  keeping_.peers.run(
-      grant_, [this, &piece](access::Requests& requests) { ask(requests, piece); },
-      [self = shared_from_this(), piece](const Status& status) {
-        if (status) return self->compare(piece);
-        --self->under_way_;
-        if (self->status_) self->status_ = status;
-        self->end_if_idle();
-      });
-}
-
-void RowCheck::ask(access::Requests& requests, const PiecePtr& piece) {
+// One of each keeper that has more.
+std::vector<RowCheck::Piece> RowCheck::next_pieces() const {
   const Format& format = rows_.keeper.format();
-  const std::uint64_t step = next_.size();
-  const Row first = next_[piece->stream];
-  const std::uint64_t left = (rows_.range.end - first - 1) / step + 1;
   const std::uint64_t at_once =
       format.is_fixed() ? std::max<std::uint64_t>(kBulkBytes / format.record_length, 1) : kVariableRows;
-  const std::uint64_t wanted = std::min(left, at_once);
+  std::vector<Piece> out;
+  for (std::size_t i = 0; i < next_.size(); ++i) {
+    if (!rows_.keepers[i] || next_[i] >= first_other_) continue;
+    Piece& piece = out.emplace_back();
+    piece.stream = i;
+    piece.wanted = std::min((rows_.range.end - next_[i] - 1) / next_.size() + 1, at_once);
+  }
+  return out;
+}
+
+void RowCheck::ask(access::Requests& requests, Piece& piece) {
+  const Format& format = rows_.keeper.format();
   access::BulkRequest request;
-  request.lfs = *rows_.keepers[piece->stream];
-  request.bytes = format.is_fixed() ? wanted * format.record_length : kBulkBytes;
+  request.lfs = *rows_.keepers[piece.stream];
+  request.bytes = format.is_fixed() ? piece.wanted * format.record_length : kBulkBytes;
   request.patient = true;
-  request.make = [self = shared_from_this(), first, count = (wanted - 1) * step + 1] {
+  request.make = [this, &piece] {
     net::Packet packet;
     proto::Reconstruct& asked = *packet.envelope.mutable_reconstruct();
-    asked.set_file(self->rows_.keeper.shape.file.value);
-    asked.set_index(self->rows_.keeper.index);
-    asked.set_first(first);
-    asked.set_count(count);
-    *asked.mutable_file_length() = wire::proto_of(self->rows_.file_length);
+    asked.set_file(rows_.keeper.shape.file.value);
+    asked.set_index(rows_.keeper.index);
+    asked.set_first(next_[piece.stream]);
+    asked.set_count((piece.wanted - 1) * next_.size() + 1);
+    *asked.mutable_file_length() = wire::proto_of(rows_.file_length);
     asked.set_or_hashes(true);
     return packet;
   };
-  request.take = [self = shared_from_this(), piece, first, wanted](net::Packet& reply) -> Status {
-    const proto::ReadReply& answer = reply.envelope.read_reply();
-    piece->rows = answer.rows();
-    piece->body = std::move(reply.body);
-    piece->hashes.assign(answer.stretch_hashes().begin(), answer.stretch_hashes().end());
-    if (piece->rows == 0 || piece->rows > wanted)
-      return fail(Code::kCorrupt, fmt::format("{} rows came, and {} were asked for", piece->rows, wanted));
-    const Row last = first + (piece->rows - 1) * self->next_.size();
-    const std::uint64_t pages = self->page_of(last) - self->page_of(first) + 1;
-    if (piece->hashes.empty() || piece->hashes.size() == pages) return {};
-    return fail(Code::kCorrupt, fmt::format("{} hashes came of {} pages", piece->hashes.size(), pages));
-  };
+  request.take = [this, &piece](net::Packet& reply) { return take(piece, reply); };
   requests.add(std::move(request));
 }
 
-void RowCheck::compare(const PiecePtr& piece) {
-  keeping_.works.submit(
-      [self = shared_from_this(), piece] {
-        piece->first_other = piece->hashes.empty() ? self->compare_rows(*piece) : self->compare_hashes(*piece);
-      },
-      [self = shared_from_this(), piece] { self->compared(piece); });
+Status RowCheck::take(Piece& piece, net::Packet& reply) const {
+  const proto::ReadReply& answer = reply.envelope.read_reply();
+  piece.rows = answer.rows();
+  piece.body = std::move(reply.body);
+  piece.hashes.assign(answer.stretch_hashes().begin(), answer.stretch_hashes().end());
+  if (piece.rows == 0 || piece.rows > piece.wanted)
+    return fail(Code::kCorrupt, fmt::format("{} rows came, and {} were asked for", piece.rows, piece.wanted));
+  const Row first = next_[piece.stream];
+  const Row last = first + (piece.rows - 1) * next_.size();
+  const std::uint64_t pages = page_of(last) - page_of(first) + 1;
+  if (piece.hashes.empty() || piece.hashes.size() == pages) return {};
+  return fail(Code::kCorrupt, fmt::format("{} hashes came of {} pages", piece.hashes.size(), pages));
 }
 
 Result<Row> RowCheck::compare_rows(const Piece& piece) const {
@@ -154,24 +153,6 @@ Error RowCheck::cannot_say(Row first) const {
                       "which another LFS is away, too",
                       name_of(rows_.keeper.shape.file), record),
           {}};
-}
-
-void RowCheck::compared(const PiecePtr& piece) {
-  --under_way_;
-  if (!piece->first_other) {
-    if (status_) status_ = fail(piece->first_other.error());
-  } else {
-    first_other_ = std::min(first_other_, *piece->first_other);
-    next_[piece->stream] += piece->rows * next_.size();
-    step(piece->stream);
-  }
-  end_if_idle();
-}
-
-void RowCheck::end_if_idle() {
-  if (under_way_ > 0 || !done_) return;
-  const Done done = std::exchange(done_, {});
-  done(status_, first_other_);
 }
 
 }  // namespace pif::lfs

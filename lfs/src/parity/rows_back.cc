@@ -31,7 +31,8 @@ RowsBack::RowsBack(Keeping& keeping, AbsentRowsPtr rows, const FileLength& file_
       rate_(rate),
       streams_(lost_->made.format, lost_->layout.rows(lost_->index(), file_length.records), keepers_.size(),
                row_bytes_of(lost_->made.format, file_length), place.first),
-      writer_(lost_->made, place.begin, *files_) {
+      writer_(lost_->made, place.begin, *files_),
+      news_(keeping.context.fibers) {
   PIF_ASSERT(lost_->grant != nullptr && place.begin.rows >= place.first, place.begin.rows, place.first);
 }
 
@@ -42,86 +43,88 @@ std::uint64_t RowsBack::bytes_of(const AbsentRows& rows, const FileLength& file_
 }
 
 void RowsBack::start(Done done) {
-  done_ = std::move(done);
-  if (streams_.is_done()) return end(finish());  // there are none
-  step();
+  keeping_.context.fibers.start([self = shared_from_this(), done = std::move(done)] {
+    const auto tail = self->run();
+    done(tail ? Status() : Status(fail(tail.error())), self->tail_);
+  });
 }
 
-// Everything goes on from here. Work may end before the call that begins it.
-void RowsBack::step() {
-  if (!done_) return;
-  if (failure_) {
-    if (errands_ == 0 && !is_writing_) end(fail(*failure_));
-    return;
+Result<component::Tail> RowsBack::run() {
+  const Status status = fetch_and_write();
+  if (!status) give_up(status.error());
+  while (errands_ > 0) news_.wait();  // they are this object's
+  if (failure_) return fail(*failure_);
+  PIF_ASSERT(streams_.is_done(), lost_->shape.file());
+  return tail_;
+}
+
+Status RowsBack::fetch_and_write() {
+  if (streams_.is_done()) return finish();  // there are none
+  while (!streams_.is_done()) {
+    const Time next = fetch_more();
+    const auto batch = streams_.take_ready();
+    if (batch.first == batch.end) {
+      news_.wait(next);
+    } else {
+      PIF_TRY(keeping_.context.check_space(0));
+      fetch_more();  // while this is being written
+      const bool is_last = streams_.is_done();
+      PIF_TRY(keeping_.works.run([&] { return write(batch, is_last); }));
+    }
+    if (failure_) return fail(*failure_);
   }
-  fetch_more();
-  if (is_writing_) return;
-  if (streams_.is_done()) return errands_ == 0 ? end({}) : void();
-  auto batch = streams_.take_ready();
-  if (batch.first < batch.end) write(std::move(batch));
-}
-
-void RowsBack::fetch_more() {
-  while (rate_ == nullptr || rate_->is_free(keeping_.context.now())) {
-    const auto piece = streams_.next();
-    if (!piece) return;
-    if (rate_ != nullptr) rate_->spend(piece->expected_bytes, keeping_.context.now());
-    ++errands_;
-    keeping_.peers.run(
-        *lost_->grant, [this, &piece](access::Requests& requests) { ask(requests, piece); },
-        [self = shared_from_this()](const Status& status) {
-          --self->errands_;
-          if (!status) return self->give_up(status.error());
-          self->step();
-        });
-  }
-}
-
-void RowsBack::ask(access::Requests& requests, const RowStreams::PiecePtr& piece) {
-  access::BulkRequest request;
-  request.lfs = keepers_[piece->stream];
-  request.bytes = std::max<std::uint64_t>(piece->expected_bytes, 1);
-  request.patient = true;
-  request.make = [self = shared_from_this(), piece] {
-    net::Packet packet;
-    proto::Reconstruct& asked = *packet.envelope.mutable_reconstruct();
-    asked.set_file(self->lost_->shape.file());
-    asked.set_index(self->lost_->index());
-    asked.set_first(piece->next());
-    asked.set_count(piece->span());
-    *asked.mutable_file_length() = wire::proto_of(self->file_length_);
-    return packet;
-  };
-  request.take = [self = shared_from_this(), &requests, piece](net::Packet& reply) {
-    return self->take(requests, piece, reply);
-  };
-  requests.add(std::move(request));
-}
-
-Status RowsBack::take(access::Requests& requests, const RowStreams::PiecePtr& piece, net::Packet& reply) {
-  auto taken = streams_.take(*piece, reply.envelope.read_reply().rows(), std::move(reply.body));
-  if (!taken)
-    return fail(taken.error().code, taken.error().text, lost_->grant->parts().nodes[keepers_[piece->stream]].name());
-  if (!piece->is_complete) ask(requests, piece);
   return {};
 }
 
-void RowsBack::write(RowStreams::Batch batch) {
-  PIF_ASSERT(!is_writing_, lost_->shape.file());
-  if (auto space = keeping_.context.check_space(0); !space) return give_up(space.error());
-  is_writing_ = true;
-  const bool is_last = streams_.is_done();
-  auto shared = std::make_shared<RowStreams::Batch>(std::move(batch));
-  keeping_.works.submit(
-      [self = shared_from_this(), shared, is_last] { self->written_ = self->write_away(*shared, is_last); },
-      [self = shared_from_this()] {
-        self->is_writing_ = false;
-        if (!self->written_) return self->give_up(self->written_.error());
-        self->step();
-      });
+Time RowsBack::fetch_more() {
+  for (;;) {
+    const Time now = keeping_.context.now();
+    if (rate_ != nullptr && !rate_->is_free(now)) return rate_->next_look(now);
+    const auto piece = streams_.next();
+    if (!piece) return kNever;
+    if (rate_ != nullptr) rate_->spend(piece->expected_bytes, now);
+    ++errands_;
+    // Where all fibers are ended this object may go before its fetches.
+    keeping_.context.fibers.start([this, piece, lost = lost_] {
+      const Status status = fetch(*piece);
+      PIF_ASSERT(errands_ > 0, lost->shape.file());
+      --errands_;
+      if (!status) give_up(status.error());
+      news_.notify();
+    });
+  }
 }
 
-Status RowsBack::write_away(const RowStreams::Batch& batch, bool is_last) {
+Status RowsBack::fetch(RowStreams::Piece& piece) {
+  PIF_ASSERT(piece.stream < keepers_.size(), piece.stream, keepers_.size());
+  while (!piece.is_complete && !failure_) {
+    access::BulkRequest request;
+    request.lfs = keepers_[piece.stream];
+    request.bytes = std::max<std::uint64_t>(piece.expected_bytes, 1);
+    request.patient = true;
+    request.make = [&] {
+      net::Packet packet;
+      proto::Reconstruct& asked = *packet.envelope.mutable_reconstruct();
+      asked.set_file(lost_->shape.file());
+      asked.set_index(lost_->index());
+      asked.set_first(piece.next());
+      asked.set_count(piece.span());
+      *asked.mutable_file_length() = wire::proto_of(file_length_);
+      return packet;
+    };
+    request.take = [&](net::Packet& reply) { return take(piece, reply); };
+    PIF_TRY(keeping_.peers.run(*lost_->grant, [&](access::Requests& requests) { requests.add(std::move(request)); }));
+  }
+  return {};
+}
+
+Status RowsBack::take(RowStreams::Piece& piece, net::Packet& reply) {
+  auto taken = streams_.take(piece, reply.envelope.read_reply().rows(), std::move(reply.body));
+  if (taken) return {};
+  return fail(taken.error().code, taken.error().text, lost_->grant->parts().nodes[keepers_[piece.stream]].name());
+}
+
+Status RowsBack::write(const RowStreams::Batch& batch, bool is_last) {
   const Format& format = lost_->made.format;
   const RowStreams::Rows rows = RowStreams::assemble(format, batch);
   if (format.is_fixed()) {
@@ -138,17 +141,9 @@ Status RowsBack::finish() {
   return check_tail(*lost_, file_length_, tail_);
 }
 
-// What is under way uses the files.
 void RowsBack::give_up(Error error) {
   if (!failure_) failure_ = std::move(error);
-  step();
-}
-
-void RowsBack::end(const Status& status) {
-  const auto self = shared_from_this();  // who is told may let go of it
-  const Done done = std::exchange(done_, {});
-  PIF_ASSERT(done != nullptr && errands_ == 0 && !is_writing_, errands_, is_writing_);
-  done(status, tail_);
+  news_.notify();
 }
 
 }  // namespace pif::lfs

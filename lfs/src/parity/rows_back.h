@@ -34,28 +34,28 @@ class RowsBack : public std::enable_shared_from_this<RowsBack> {
     component::Tail begin;  // of what is in the files
     Row first = 0;          // what is in front of it is there
   };
-  // tail: of what is in the files. On the loop's thread; perhaps before start() returns.
   using Done = std::function<void(const Status&, const component::Tail& tail)>;
 
-  // keeping and rate, which may be null, outlive what runs of it. file_length: of the whole file.
+  // keeping and rate, which may be null, outlive it. file_length: of the whole file.
   RowsBack(Keeping& keeping, AbsentRowsPtr rows, const FileLength& file_length, Place place, RateLimit* rate = nullptr);
+  // What is in the files then. Called by a fiber, once.
+  [[nodiscard]] Result<component::Tail> run();
+  // The same on a fiber of its own.
   void start(Done done);
-  // What had to wait for the rate goes on, if it may.
-  void advance() { step(); }
   // It ends with this error when what is under way has come to its end.
   void give_up(Error error);
   // What all rows take, about.
   static std::uint64_t bytes_of(const AbsentRows& rows, const FileLength& file_length);
 
  private:
-  void step();
-  void fetch_more();
-  void ask(access::Requests& requests, const RowStreams::PiecePtr& piece);
-  [[nodiscard]] Status take(access::Requests& requests, const RowStreams::PiecePtr& piece, net::Packet& reply);
-  void write(RowStreams::Batch batch);
-  [[nodiscard]] Status write_away(const RowStreams::Batch& batch, bool is_last);
+  [[nodiscard]] Status fetch_and_write();
+  // Returns when it is to be called again, as the rate allows no more now.
+  Time fetch_more();
+  [[nodiscard]] Status fetch(RowStreams::Piece& piece);
+  [[nodiscard]] Status take(RowStreams::Piece& piece, net::Packet& reply);
+  // Away from the loop.
+  [[nodiscard]] Status write(const RowStreams::Batch& batch, bool is_last);
   [[nodiscard]] Status finish();
-  void end(const Status& status);
 
   Keeping& keeping_;
   const AbsentRowsPtr lost_;
@@ -66,10 +66,8 @@ class RowsBack : public std::enable_shared_from_this<RowsBack> {
   RowStreams streams_;
   component::Writer writer_;  // over files_
   component::Tail tail_;
-  Done done_;
-  Status written_;  // of the work under way
-  unsigned errands_ = 0;
-  bool is_writing_ = false;
+  unsigned errands_ = 0;  // fetches under way, each on a fiber of its own
+  daemon::Event news_;    // one has ended
   std::optional<Error> failure_;
 };
 

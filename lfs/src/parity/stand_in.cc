@@ -11,9 +11,8 @@
 namespace pif::lfs {
 namespace {
 
-using proto::Envelope;
-
 constexpr Duration kViewPatience = std::chrono::seconds(5);      // with a view that is on its way
+constexpr Duration kViewAskAgain = std::chrono::seconds(1);      // for it
 constexpr Duration kWritersLook = std::chrono::milliseconds(5);  // whether an output has still writers
 constexpr Duration kInputUnused = std::chrono::seconds(60);      // then it goes; who has it keeps it
 constexpr Duration kOutputUnused = std::chrono::hours(1);        // of one whose worker has ended
@@ -25,41 +24,39 @@ std::uint32_t node_of(const proto::ComponentShape& shape) {
   return shape.layout().nodes(static_cast<int>(shape.index()));
 }
 
-Error not_absent(const std::string& name, std::uint64_t view) {
-  return {Code::kOldView,
-          fmt::format("{} takes part in view {}, so nobody stands in for it: start the tool again", name, view),
-          {}};
+std::string name_of_file(const proto::ComponentShape& shape) { return name_of(FileId(shape.file())); }
+
+Status check_same_shape(const proto::ComponentState& state, const proto::ComponentShape& shape) {
+  if (is_same_shape(state.shape(), shape)) return {};
+  return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of_file(shape)));
+}
+
+Result<bool> has_writers(const component::Files& files) {
+  for (auto* const file : {&files.data, &files.sums, &files.index, &files.index_sums}) {
+    if (*file == nullptr) continue;
+    PIF_TRY_VALUE(const bool is_written, (*file)->has_writers());
+    if (is_written) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-StandIn::StandIn(Keeping& keeping) : keeping_(keeping), context_(keeping.context) {
+StandIn::StandIn(Keeping& keeping) : keeping_(keeping), context_(keeping.context), views_(keeping.context.fibers) {
+  operations_.bind<&StandIn::attach>(*this);
+  operations_.bind<&StandIn::seal>(*this);
+  operations_.bind<&StandIn::gather>(*this);
   context_.space_makers.emplace_back([this] { return drop_spare_inputs(context_.now()); });
+  context_.view_watchers.emplace_back([this] { views_.notify(); });
+  context_.fibers.start([this] { drop_unused(); });
 }
 
-bool StandIn::take(const Request& request) {
-  const Envelope& envelope = request.envelope();
-  switch (envelope.op_case()) {
-    case Envelope::kAttach:
-      if (!envelope.attach().has_instead_of()) return false;
-      attach(request, envelope.attach());
-      return true;
-    case Envelope::kSeal:
-      if (!is_stood_in(envelope.seal().shape())) return false;
-      seal(request, envelope.seal());
-      return true;
-    case Envelope::kGather: {
-      const proto::ComponentShape& shape = envelope.gather().shape();
-      if (!is_stood_in(shape)) return false;
-      Status is_current = context_.check_view(envelope.gather().view());
-      if (is_current && !is_absent(shape))
-        is_current = fail(not_absent(name_of_node(node_of(shape)), context_.view.index()));
-      // The absent LFS gathers when it is rebuilt.
-      context_.replies.answer(context_.replies.defer(request), is_current);
-      return true;
-    }
-    default: return false;
-  }
+const Handler* StandIn::find(const Request& request) const {
+  const proto::Envelope& envelope = request.envelope();
+  const bool is_one = (envelope.has_attach() && envelope.attach().has_instead_of()) ||
+                      (envelope.has_seal() && is_stood_in(envelope.seal().shape())) ||
+                      (envelope.has_gather() && is_stood_in(envelope.gather().shape()));
+  return is_one ? operations_.find(envelope.op_case()) : nullptr;
 }
 
 // Of another LFS of such a file, which is absent, or was when its rows came here.
@@ -74,6 +71,19 @@ bool StandIn::is_absent(const proto::ComponentShape& shape) const { return conte
 std::string StandIn::name_of_node(std::uint32_t node) const {
   const proto::NodeInfo* const known = context_.peer_list.find(node);
   return known != nullptr ? known->name() : fmt::format("node {}", node);
+}
+
+Error StandIn::not_absent(const proto::ComponentShape& shape) const {
+  return {Code::kOldView,
+          fmt::format("{} takes part in view {}, so nobody stands in for it: start the tool again",
+                      name_of_node(node_of(shape)), context_.view.index()),
+          {}};
+}
+
+// The absent LFS gathers when it is rebuilt.
+Status StandIn::gather(const Request&, const proto::Gather& asked) {
+  PIF_TRY(context_.check_view(asked.view()));
+  return is_absent(asked.shape()) ? Status() : Status(fail(not_absent(asked.shape())));
 }
 
 // ---- Attach --------------------------------------------------------------------------------------------------------
@@ -101,49 +111,39 @@ Result<proto::ComponentShape> StandIn::shape_asked(const Request& request) {
   return shape;
 }
 
-void StandIn::attach(const Request& request, const proto::Attach& asked) {
+Status StandIn::await_absence(const proto::ComponentShape& shape) {
+  const Time patience = context_.now() + kViewPatience;
+  while (!is_absent(shape)) {
+    if (context_.now() >= patience) return fail(not_absent(shape));
+    context_.peer_list.want();
+    views_.wait(std::min(patience, context_.now() + kViewAskAgain));
+  }
+  return {};
+}
+
+Result<net::Packet> StandIn::attach(const Request& request, const proto::Attach& asked) {
   using Via = net::Identity::Via;
   const auto via = context_.world.messenger.identity(request.peer).via;
   if (via != Via::kUnix && via != Via::kSimulated)
-    return context_.replies.answer(request, fail(Code::kUnsupported,
-                                                 "descriptors travel over Unix sockets only: ask those who "
-                                                 "keep the parity of an absent LFS"));
-  auto shape = shape_asked(request);
-  if (!shape) return context_.replies.answer(request, fail(std::move(shape.error())));
-  Ask ask;
-  ask.token = context_.replies.defer(request);
-  ask.peer = request.peer;
-  ask.shape = std::move(*shape);
-  ask.is_new = asked.has_create();
-  if (ask.is_new) ask.shape.set_owner(request.capability.uid);
-  ask.file_length = file_length_of(asked.file_length());
-  ask.epoch = request.capability.epoch;
-  ask.patience = context_.now() + kViewPatience;
-  if (!serve(ask)) asks_.push_back(std::move(ask));
-}
-
-bool StandIn::serve(const Ask& ask) {
-  if (!context_.replies.is_waiting(ask.token)) return true;
-  if (!is_absent(ask.shape)) {
-    if (context_.now() < ask.patience) {
-      context_.peer_list.want();
-      return false;
-    }
-    context_.replies.answer(ask.token, fail(not_absent(name_of_node(node_of(ask.shape)), context_.view.index())));
-    return true;
+    return fail(Code::kUnsupported,
+                "descriptors travel over Unix sockets only: ask those who keep the parity of an absent LFS");
+  PIF_TRY_VALUE(proto::ComponentShape shape, shape_asked(request));
+  if (asked.has_create()) shape.set_owner(request.capability.uid);
+  PIF_TRY(await_absence(shape));
+  if (!asked.has_create()) {
+    PIF_TRY_VALUE(const InputPtr input, input_of(request, shape));
+    return descriptors(request, input->state, *input->files.readable);
   }
-  const Status served = ask.is_new ? serve_output(ask) : serve_input(ask);
-  if (!served) context_.replies.answer(ask.token, served);
-  return true;
+  PIF_TRY_VALUE(const OutputPtr output, output_of(request, shape));
+  return descriptors(request, output->state, *output->files.writable);
 }
 
-void StandIn::answer(ReplyToken token, const proto::ComponentState& state, component::Files& files) {
-  net::Packet reply;
+Result<net::Packet> StandIn::descriptors(const Request& request, const proto::ComponentState& state,
+                                         component::Files& files) {
+  net::Packet reply = Replies::reply(request);
   *reply.envelope.mutable_attach_reply()->mutable_state() = state;
-  auto handles = component::share(files);
-  if (!handles) return context_.replies.answer(token, fail(std::move(handles.error())));
-  reply.handles = std::move(*handles);
-  context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
+  PIF_TRY_VALUE(reply.handles, component::share(files));
+  return reply;
 }
 
 Result<AbsentRowsPtr> StandIn::absent_rows(const proto::ComponentShape& shape, std::uint64_t epoch,
@@ -178,105 +178,100 @@ Status StandIn::check_keepers(const AbsentRows& rows) const {
 
 // ---- inputs --------------------------------------------------------------------------------------------------------
 
-Status StandIn::serve_input(const Ask& ask) {
-  PIF_TRY_VALUE(const auto shape, shape_of(ask.shape));
-  PIF_TRY(check_file_length(shape.format, ask.file_length));
-  const Key key{ask.shape.file(), ask.shape.index(), ask.file_length.records, ask.file_length.bytes};
-  const auto found = inputs_.find(key);
-  if (found == inputs_.end()) return restore(ask, key);
-  Input& input = found->second;
-  input.used = context_.now();
-  if (input.is_ready)
-    answer(ask.token, input.state, *input.files.readable);
-  else
-    input.waiting.push_back(ask.token);
-  return {};
+Result<StandIn::InputPtr> StandIn::input_of(const Request& request, const proto::ComponentShape& shape) {
+  const FileLength file_length = file_length_of(request.envelope().attach().file_length());
+  PIF_TRY_VALUE(const auto made, shape_of(shape));
+  PIF_TRY(check_file_length(made.format, file_length));
+  const Key key{shape.file(), shape.index(), file_length.records, file_length.bytes};
+  if (const auto found = inputs_.find(key); found != inputs_.end()) {
+    const InputPtr input = found->second;
+    while (!input->restored) input->ended.wait();
+    PIF_TRY(*input->restored);
+    input->used = context_.now();
+    return input;
+  }
+  PIF_TRY_VALUE(auto rows, absent_rows(shape, request.capability.epoch, kMayRead, context_.config.uid));
+  PIF_TRY_VALUE(const InputPtr input, begin_input(shape, file_length, rows));
+  input->state.set_epoch(request.capability.epoch);
+  inputs_[key] = input;
+  input->restored = restore(*input, std::move(rows), file_length);
+  PIF_ASSERT(inputs_.contains(key) && inputs_[key] == input, std::get<0>(key), std::get<1>(key));
+  if (!*input->restored) inputs_.erase(key);
+  input->used = context_.now();
+  input->ended.notify();
+  PIF_TRY(*input->restored);
+  return input;
 }
 
-Status StandIn::restore(const Ask& ask, const Key& key) {
-  PIF_TRY_VALUE(auto rows, absent_rows(ask.shape, ask.epoch, kMayRead, context_.config.uid));
+Result<StandIn::InputPtr> StandIn::begin_input(const proto::ComponentShape& shape, const FileLength& file_length,
+                                               AbsentRowsPtr rows) {
   if (inputs_.size() >= kInputsMax && !drop_spare_inputs(context_.now()))
     return fail(Code::kBusy,
                 fmt::format("rows of {} files are being restored here for tools: try again later", inputs_.size()));
-  PIF_TRY(context_.check_space(RowsBack::bytes_of(*rows, ask.file_length)));
-  PIF_TRY_VALUE(auto files,
+  PIF_TRY(context_.check_space(RowsBack::bytes_of(*rows, file_length)));
+  auto input = std::make_shared<Input>(context_.fibers);
+  PIF_TRY_VALUE(input->files,
                 make_nameless_files(context_.world.storage, context_.config.root, rows->made, ++files_made_));
-  spdlog::info("stands in for {}: restores its rows of file {}", name_of_node(node_of(ask.shape)), ask.shape.file());
-  Input& input = inputs_[key];
-  input.files = files;
-  input.waiting.push_back(ask.token);
-  input.state.set_state(kCommitted);
-  *input.state.mutable_shape() = ask.shape;
-  *input.state.mutable_published() = wire::proto_of(ask.file_length);
-  input.state.set_epoch(ask.epoch);
-  const auto run =
-      std::make_shared<RowsBack>(keeping_, std::move(rows), ask.file_length, RowsBack::Place{files.writable, {}, 0});
-  run->start([this, key](const Status& status, const component::Tail& tail) { restored(key, status, tail); });
-  return {};
+  input->state.set_state(kCommitted);
+  *input->state.mutable_shape() = shape;
+  *input->state.mutable_published() = wire::proto_of(file_length);
+  return input;
 }
 
-void StandIn::restored(const Key& key, const Status& status, const component::Tail& tail) {
-  const auto found = inputs_.find(key);
-  PIF_ASSERT(found != inputs_.end() && !found->second.is_ready, std::get<0>(key), std::get<1>(key));
-  Input& input = found->second;
-  const auto waiting = std::exchange(input.waiting, {});
-  if (!status) {
-    inputs_.erase(found);
-    for (const ReplyToken token : waiting) context_.replies.answer(token, status);
-    return;
-  }
+Status StandIn::restore(Input& input, AbsentRowsPtr rows, const FileLength& file_length) {
+  const auto& shape = rows->shape;
+  spdlog::info("stands in for {}: restores its rows of file {}", name_of_node(node_of(shape)), shape.file());
+  const auto back =
+      std::make_shared<RowsBack>(keeping_, std::move(rows), file_length, RowsBack::Place{input.files.writable, {}, 0});
+  PIF_TRY_VALUE(const component::Tail tail, back->run());
   set_tail(input.state, tail);
-  input.is_ready = true;
-  input.used = context_.now();
   input.files.writable.reset();
-  for (const ReplyToken token : waiting) answer(token, input.state, *input.files.readable);
+  return {};
 }
 
 bool StandIn::drop_spare_inputs(Time unused_since) {
   return std::erase_if(inputs_, [&](const auto& entry) {
-           const Input& input = entry.second;
-           return input.is_ready && input.waiting.empty() && input.used <= unused_since;
+           const Input& input = *entry.second;
+           return input.restored && input.used <= unused_since;
          }) > 0;
 }
 
 // ---- outputs -------------------------------------------------------------------------------------------------------
 
-Status StandIn::serve_output(const Ask& ask) {
+Result<StandIn::OutputPtr> StandIn::output_of(const Request& request, const proto::ComponentShape& shape) {
   PIF_TRY(context_.check_space(0));
-  const FileKey key{ask.shape.file(), ask.shape.index()};
+  const FileKey key{shape.file(), shape.index()};
   if (const auto own = context_.components.find(FileId(key.first)); !own && own.error().code != Code::kNotFound)
     return fail(own.error());
-  auto found = outputs_.find(key);
-  if (found == outputs_.end()) {
-    if (outputs_.size() >= kOutputsMax)
-      return fail(Code::kBusy, fmt::format("{} files are being written here for absent LFSs", outputs_.size()));
-    PIF_TRY_VALUE(const auto shape, shape_of(ask.shape));
-    PIF_TRY_VALUE(auto files, make_nameless_files(context_.world.storage, context_.config.root, shape, ++files_made_));
-    found = outputs_.try_emplace(key).first;
-    found->second.files = std::move(files);
-    found->second.state.set_state(kOpen);
-    *found->second.state.mutable_shape() = ask.shape;
+  if (!outputs_.contains(key)) {
+    PIF_TRY_VALUE(OutputPtr made, begin_output(shape));
+    outputs_[key] = std::move(made);
   }
-  Output& output = found->second;
-  if (!is_same_shape(output.state.shape(), ask.shape))
-    return fail(Code::kInvalid,
-                fmt::format("file {} was begun with another format or layout", name_of(FileId(key.first))));
-  if (ask.epoch < output.epoch)
+  const OutputPtr output = outputs_[key];
+  PIF_TRY(check_same_shape(output->state, shape));
+  const std::uint64_t epoch = request.capability.epoch;
+  if (epoch < output->epoch)
     return fail(Code::kBadCapability, fmt::format("the capability has epoch {}, file {} has {}: open the file again",
-                                                  ask.epoch, name_of(FileId(key.first)), output.epoch));
-  if (output.step != Step::kFilling)
+                                                  epoch, name_of_file(shape), output->epoch));
+  if (output->step != Step::kFilling)
     return fail(Code::kExists,
-                fmt::format("file {} is complete here: it cannot be written any more", name_of(FileId(key.first))));
-  output.epoch = ask.epoch;
-  output.worker = ask.peer;
-  output.used = context_.now();
-  PIF_ASSERT(output.files.writable != nullptr, key.first, key.second);
-  answer(ask.token, output.state, *output.files.writable);
-  return {};
+                fmt::format("file {} is complete here: it cannot be written any more", name_of_file(shape)));
+  output->epoch = epoch;
+  output->worker = request.peer;
+  output->used = context_.now();
+  PIF_ASSERT(output->files.writable != nullptr, key.first, key.second);
+  return output;
 }
 
-void StandIn::seal(const Request& request, const proto::Seal& asked) {
-  if (auto begun = begin_seal(request, asked); !begun) context_.replies.answer(request, fail(std::move(begun.error())));
+Result<StandIn::OutputPtr> StandIn::begin_output(const proto::ComponentShape& shape) {
+  if (outputs_.size() >= kOutputsMax)
+    return fail(Code::kBusy, fmt::format("{} files are being written here for absent LFSs", outputs_.size()));
+  auto output = std::make_shared<Output>(context_.fibers);
+  PIF_TRY_VALUE(const auto made, shape_of(shape));
+  PIF_TRY_VALUE(output->files, make_nameless_files(context_.world.storage, context_.config.root, made, ++files_made_));
+  output->state.set_state(kOpen);
+  *output->state.mutable_shape() = shape;
+  return output;
 }
 
 Status StandIn::check_seal(const proto::Seal& asked) const {
@@ -298,132 +293,99 @@ Status StandIn::check_seal(const proto::Seal& asked) const {
   return component::check_tail(made, {asked.rows(), asked.bytes(), asked.data_tail_sum(), asked.index_tail_sum()});
 }
 
-// Answers, or will.
-Status StandIn::begin_seal(const Request& request, const proto::Seal& asked) {
+Status StandIn::check_seal(const Output& output, const proto::Seal& asked) {
   const proto::ComponentShape& shape = asked.shape();
-  const FileKey key{shape.file(), shape.index()};
-  if (!is_absent(shape)) return fail(not_absent(name_of_node(node_of(shape)), context_.view.index()));
+  const bool is_begun = output.step != Step::kFilling;  // by a Seal that may have failed
+  PIF_TRY(check_same_shape(output.state, shape));
+  if (!asked.by_descriptor() && !is_begun)
+    return fail(Code::kInvalid, fmt::format("file {} was written through descriptors here", name_of_file(shape)));
+  if (is_begun && (output.state.rows() != asked.rows() || output.state.bytes() != asked.bytes()))
+    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes", name_of_file(shape),
+                                           output.state.rows(), output.state.bytes()));
+  return {};
+}
+
+Result<net::Packet> StandIn::seal(const Request& request, const proto::Seal& asked) {
+  const proto::ComponentShape& shape = asked.shape();
+  if (!is_absent(shape)) return fail(not_absent(shape));
   PIF_TRY(context_.check_present(shape));
   PIF_TRY(check_seal(asked));
-  const auto found = outputs_.find(key);
+  net::Packet reply = Replies::reply(request);
+  proto::ComponentState& state = *reply.envelope.mutable_seal_reply()->mutable_state();
+  const auto found = outputs_.find({shape.file(), shape.index()});
   if (found == outputs_.end()) {
-    if (asked.rows() > 0)
-      return fail(Code::kNotFound, fmt::format("file {} has no rows here: this LFS was started again since they were "
-                                               "written; write the file again",
-                                               name_of(FileId(key.first))));
-    net::Packet reply;
-    *reply.envelope.mutable_seal_reply()->mutable_state()->mutable_shape() = shape;
-    context_.replies.answer(context_.replies.defer(request), Result<net::Packet>(std::move(reply)));
-    return {};
+    *state.mutable_shape() = shape;
+    if (asked.rows() == 0) return reply;
+    return fail(Code::kNotFound, fmt::format("file {} has no rows here: this LFS was started again since they were "
+                                             "written; write the file again",
+                                             name_of_file(shape)));
   }
-  Output& output = found->second;
-  const bool is_begun = output.step != Step::kFilling;  // by a Seal that may have failed
-  if (!is_same_shape(output.state.shape(), shape))
-    return fail(Code::kInvalid,
-                fmt::format("file {} was begun with another format or layout", name_of(FileId(key.first))));
-  if (!asked.by_descriptor() && !is_begun)
-    return fail(Code::kInvalid,
-                fmt::format("file {} was written through descriptors here", name_of(FileId(key.first))));
-  if (is_begun && (output.state.rows() != asked.rows() || output.state.bytes() != asked.bytes()))
-    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes", name_of(FileId(key.first)),
-                                           output.state.rows(), output.state.bytes()));
+  const OutputPtr output = found->second;
+  PIF_TRY(check_seal(*output, asked));
+  output->used = context_.now();
+  if (output->step == Step::kSealing) {
+    while (output->step == Step::kSealing) output->ended.wait();
+  } else if (output->step != Step::kSealed) {
+    bring_away(*output, request);
+  }
+  PIF_TRY(output->sealed);
+  state = output->state;
+  return reply;
+}
+
+void StandIn::bring_away(Output& output, const Request& request) {
+  const proto::Seal& asked = request.envelope().seal();
+  PIF_ASSERT(output.step == Step::kFilling || output.step == Step::kFailed, output.step);
+  PIF_ASSERT(output.files.readable != nullptr, asked.shape().file());
+  set_tail(output.state, {asked.rows(), asked.bytes(), asked.data_tail_sum(), asked.index_tail_sum()});
+  *output.state.mutable_published() = asked.file();
+  output.uid = request.capability.uid;
+  output.epoch = std::max(output.epoch, request.capability.epoch);
+  output.files.writable.reset();  // ours must not count as somebody's who writes
+  output.step = Step::kSealing;
+  output.sealed = await_writers(output);
+  if (output.sealed) output.sealed = copy_away(output);
   output.used = context_.now();
-  output.waiting.push_back(context_.replies.defer(request));
-  if (output.step == Step::kSealed) {
-    end_seal(key, {});
-  } else if (!is_begun || output.step == Step::kFailed) {
-    set_tail(output.state, {asked.rows(), asked.bytes(), asked.data_tail_sum(), asked.index_tail_sum()});
-    *output.state.mutable_published() = asked.file();
-    output.uid = request.capability.uid;
-    output.epoch = std::max(output.epoch, request.capability.epoch);
-    output.files.writable.reset();  // ours must not count as somebody's who writes
-    output.step = Step::kClosing;
-    output.patience = context_.now() + kWritersPatience;
-    look_for_writers(key, output);
-  }
-  return {};
-}
-
-void StandIn::look_for_writers(const FileKey& key, Output& output) {
-  PIF_ASSERT(output.step == Step::kClosing && output.files.readable != nullptr, key.first, key.second);
-  const component::Files& files = *output.files.readable;
-  for (auto* const file : {&files.data, &files.sums, &files.index, &files.index_sums}) {
-    if (*file == nullptr) continue;
-    const auto written = (*file)->has_writers();
-    if (!written) return end_seal(key, fail(written.error()));
-    if (!*written) continue;
-    output.next_look = context_.now() + kWritersLook;
-    if (context_.now() < output.patience) return;
-    return end_seal(key, fail(Code::kBusy, fmt::format("file {} is still open for writing in some process: it must "
-                                                       "close it first",
-                                                       name_of(FileId(key.first)))));
-  }
-  output.step = Step::kCopying;
-  if (auto begun = copy_away(key, output); !begun) end_seal(key, begun);
-}
-
-Status StandIn::copy_away(const FileKey& key, Output& output) {
-  PIF_TRY_VALUE(auto rows, absent_rows(output.state.shape(), output.epoch, kMayRead | kMayCreate, output.uid));
-  const auto run = std::make_shared<RowsAway>(keeping_, std::move(rows), output.files.readable, tail_of(output.state),
-                                              context_.view.index());
-  run->start([this, key](const Status& status) { end_seal(key, status); });
-  return {};
-}
-
-// Failed, it can be asked for again: who wrote cannot write any more.
-void StandIn::end_seal(const FileKey& key, const Status& status) {
-  const auto found = outputs_.find(key);
-  PIF_ASSERT(found != outputs_.end() && found->second.step != Step::kFilling, key.first, key.second);
-  Output& output = found->second;
-  const auto waiting = std::exchange(output.waiting, {});
-  output.used = context_.now();
-  output.step = status ? Step::kSealed : Step::kFailed;
-  if (status) {
+  output.step = output.sealed ? Step::kSealed : Step::kFailed;
+  if (output.sealed) {
     output.state.set_state(kSealed);
     output.files = {};
   }
-  for (const ReplyToken token : waiting) {
-    if (!status) {
-      context_.replies.answer(token, status);
-      continue;
-    }
-    net::Packet reply;
-    *reply.envelope.mutable_seal_reply()->mutable_state() = output.state;
-    context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
+  output.ended.notify();
+}
+
+Status StandIn::await_writers(const Output& output) {
+  const Time patience = context_.now() + kWritersPatience;
+  for (;;) {
+    PIF_TRY_VALUE(const bool is_written, has_writers(*output.files.readable));
+    if (!is_written) return {};
+    if (context_.now() >= patience)
+      return fail(Code::kBusy, fmt::format("file {} is still open for writing in some process: it must close it first",
+                                           name_of_file(output.state.shape())));
+    context_.fibers.sleep_until(context_.now() + kWritersLook);
   }
 }
 
+Status StandIn::copy_away(const Output& output) {
+  PIF_TRY_VALUE(auto rows, absent_rows(output.state.shape(), output.epoch, kMayRead | kMayCreate, output.uid));
+  RowsAway away(keeping_, std::move(rows), output.files.readable, tail_of(output.state), context_.view.index());
+  return away.run();
+}
+
 bool StandIn::is_over(const FileKey& key, const Output& output) {
-  const bool is_busy = output.step == Step::kClosing || output.step == Step::kCopying;
-  if (is_busy || context_.input_locks.is_worker(output.worker)) return false;
+  if (output.step == Step::kSealing || context_.input_locks.is_worker(output.worker)) return false;
   // This LFS hears what becomes of the file if it has a component of it, too.
   const auto own = context_.components.find(FileId(key.first));
   if (own) return (*own)->state.state() == kCommitted;
   return own.error().code == Code::kStaleFile || context_.now() - output.used > kOutputUnused;
 }
 
-void StandIn::drop_old() {
-  next_drop_ = context_.now() + kDropEvery;
-  drop_spare_inputs(context_.now() - kInputUnused);
-  std::erase_if(outputs_, [this](const auto& entry) { return is_over(entry.first, entry.second); });
-}
-
-void StandIn::tick() {
-  std::erase_if(asks_, [this](const Ask& ask) { return serve(ask); });
-  for (auto at = outputs_.begin(); at != outputs_.end();) {
-    const auto here = at++;  // it may end
-    if (here->second.step == Step::kClosing && context_.now() >= here->second.next_look)
-      look_for_writers(here->first, here->second);
+void StandIn::drop_unused() {
+  for (;;) {
+    context_.fibers.sleep_until(context_.now() + kDropEvery);
+    drop_spare_inputs(context_.now() - kInputUnused);
+    std::erase_if(outputs_, [this](const auto& entry) { return is_over(entry.first, *entry.second); });
   }
-  if (context_.now() >= next_drop_) drop_old();
-}
-
-Time StandIn::next_deadline() const {
-  Time next = kNever;
-  for (const Ask& ask : asks_) next = std::min(next, ask.patience);
-  for (const auto& [key, output] : outputs_)
-    if (output.step == Step::kClosing) next = std::min(next, output.next_look);
-  return next;
 }
 
 }  // namespace pif::lfs

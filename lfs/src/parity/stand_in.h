@@ -8,8 +8,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <tuple>
-#include <vector>
 
 #include "parity/stand_in_rows.h"
 
@@ -20,66 +20,63 @@ class StandIn {
   // Outlived by keeping.
   explicit StandIn(Keeping& keeping);
 
-  // Takes an Attach, Seal or Gather, whose requester may ask that, of what an absent LFS would have, and answers it
-  // later. False: it is not one, and nothing has happened.
-  bool take(const Request& request);
-  // Once per turn.
-  void tick();
-  Time next_deadline() const;
+  // What handles an Attach, Seal or Gather, whose requester may ask that, of what an absent LFS would have. Null: it is
+  // not one.
+  const Handler* find(const Request& request) const;
 
  private:
-  // An Attach; it waits a little where this LFS does not know yet that the other one is absent.
-  struct Ask {
-    ReplyToken token = 0;
-    net::PeerId peer = 0;
-    proto::ComponentShape shape;  // of the absent LFS
-    bool is_new = false;          // an output
-    FileLength file_length;       // of an input
-    std::uint64_t epoch = 0;
-    Time patience{};
-  };
   using FileKey = std::pair<std::uint64_t, LfsIndex>;
   using Key = std::tuple<std::uint64_t, LfsIndex, std::uint64_t, std::uint64_t>;  // and the file's length
   struct Input {
+    explicit Input(daemon::Fibers& fibers) : ended(fibers) {}
     NamelessFiles files;
     proto::ComponentState state;
-    bool is_ready = false;
-    std::vector<ReplyToken> waiting;  // while it is not
-    Time used{};                      // the last time
+    std::optional<Status> restored;  // nothing: it is being done
+    daemon::Event ended;             // that
+    Time used{};                     // the last time
   };
-  enum class Step : std::uint8_t { kFilling, kClosing /* writers go */, kCopying, kSealed, kFailed };
+  using InputPtr = std::shared_ptr<Input>;
+  enum class Step : std::uint8_t { kFilling, kSealing, kSealed, kFailed };
   struct Output {
+    explicit Output(daemon::Fibers& fibers) : ended(fibers) {}
     NamelessFiles files;  // until they are sealed; writable ones until Seal
     proto::ComponentState state;
     net::PeerId worker = 0;  // who attached it
     std::uint64_t epoch = 0;
     std::uint32_t uid = 0;  // of who seals it
     Step step = Step::kFilling;
-    std::vector<ReplyToken> waiting;  // of Seal
-    Time patience{};                  // with its writers
-    Time next_look{};
+    Status sealed;  // how that ended the last time
+    daemon::Event ended;
     Time used{};
   };
+  using OutputPtr = std::shared_ptr<Output>;
 
-  void attach(const Request& request, const proto::Attach& asked);
+  [[nodiscard]] Result<net::Packet> attach(const Request& request, const proto::Attach& asked);
+  [[nodiscard]] Result<net::Packet> seal(const Request& request, const proto::Seal& asked);
+  [[nodiscard]] Status gather(const Request& request, const proto::Gather& asked);
+
   [[nodiscard]] Result<proto::ComponentShape> shape_asked(const Request& request);
-  // Whether it was answered, or is about to be.
-  bool serve(const Ask& ask);
-  [[nodiscard]] Status serve_input(const Ask& ask);
-  [[nodiscard]] Status restore(const Ask& ask, const Key& key);  // asked for first
-  void restored(const Key& key, const Status& status, const component::Tail& tail);
-  [[nodiscard]] Status serve_output(const Ask& ask);
-  void answer(ReplyToken token, const proto::ComponentState& state, component::Files& files);
+  // Waits a little where this LFS does not know yet that the other one is absent. kOldView: it is not.
+  [[nodiscard]] Status await_absence(const proto::ComponentShape& shape);
+  [[nodiscard]] Result<InputPtr> input_of(const Request& request, const proto::ComponentShape& shape);
+  [[nodiscard]] Result<InputPtr> begin_input(const proto::ComponentShape& shape, const FileLength& file_length,
+                                             AbsentRowsPtr rows);
+  [[nodiscard]] Status restore(Input& input, AbsentRowsPtr rows, const FileLength& file_length);
+  [[nodiscard]] Result<OutputPtr> output_of(const Request& request, const proto::ComponentShape& shape);
+  [[nodiscard]] Result<OutputPtr> begin_output(const proto::ComponentShape& shape);
+  [[nodiscard]] static Result<net::Packet> descriptors(const Request& request, const proto::ComponentState& state,
+                                                       component::Files& files);
+
+  [[nodiscard]] Status check_seal(const proto::Seal& asked) const;
+  [[nodiscard]] static Status check_seal(const Output& output, const proto::Seal& asked);
+  // Failed, it can be asked for again: who wrote cannot write any more.
+  void bring_away(Output& output, const Request& request);
+  [[nodiscard]] Status await_writers(const Output& output);
+  [[nodiscard]] Status copy_away(const Output& output);
 
   bool is_stood_in(const proto::ComponentShape& shape) const;
-  void seal(const Request& request, const proto::Seal& asked);
-  [[nodiscard]] Status begin_seal(const Request& request, const proto::Seal& asked);
-  [[nodiscard]] Status check_seal(const proto::Seal& asked) const;
-  void look_for_writers(const FileKey& key, Output& output);
-  [[nodiscard]] Status copy_away(const FileKey& key, Output& output);
-  void end_seal(const FileKey& key, const Status& status);
-
   [[nodiscard]] bool is_absent(const proto::ComponentShape& shape) const;
+  Error not_absent(const proto::ComponentShape& shape) const;
   // rights: of the capability that keepers are shown; uid: whose it is.
   [[nodiscard]] Result<AbsentRowsPtr> absent_rows(const proto::ComponentShape& shape, std::uint64_t epoch,
                                                   std::uint32_t rights, std::uint32_t uid);
@@ -87,16 +84,17 @@ class StandIn {
   std::string name_of_node(std::uint32_t node) const;
   // Nobody will seal it any more, as far as can be known here.
   bool is_over(const FileKey& key, const Output& output);
-  void drop_old();
+  // A fiber, as long as this object lives.
+  void drop_unused();
   bool drop_spare_inputs(Time unused_since);
 
   Keeping& keeping_;
   LfsContext& context_;
-  std::vector<Ask> asks_;  // that wait
-  std::map<Key, Input> inputs_;
-  std::map<FileKey, Output> outputs_;
+  Operations operations_;  // of absent LFSs
+  daemon::Event views_;    // one was adopted
+  std::map<Key, InputPtr> inputs_;
+  std::map<FileKey, OutputPtr> outputs_;
   std::uint64_t files_made_ = 0;
-  Time next_drop_{};
 };
 
 }  // namespace pif::lfs

@@ -43,14 +43,16 @@ RowsAway::RowsAway(Keeping& keeping, AbsentRowsPtr rows, std::shared_ptr<compone
   PIF_ASSERT(lost_->grant != nullptr && view_ > 0, lost_->shape.file(), view_);
 }
 
-void RowsAway::read_next() {
-  if (next_ == reader_.tail().rows) return end({});
-  PIF_ASSERT(next_ < reader_.tail().rows, next_, reader_.tail().rows);
-  keeping_.works.submit([self = shared_from_this()] { self->read_status_ = self->read(); },
-                        [self = shared_from_this()] {
-                          if (!self->read_status_) return self->end(self->read_status_);
-                          self->send();
-                        });
+Status RowsAway::run() {
+  while (next_ < reader_.tail().rows) {
+    PIF_TRY(keeping_.works.run([this] { return read(); }));
+    PIF_TRY(keeping_.peers.run(*lost_->grant, [this](access::Requests& requests) {
+      for (std::size_t i = 0; i < parts_.size(); ++i)
+        if (parts_[i].count > 0) ask(requests, i);
+    }));
+  }
+  PIF_ASSERT(next_ == reader_.tail().rows, next_, reader_.tail().rows);
+  return {};
 }
 
 Status RowsAway::read() {
@@ -99,46 +101,27 @@ void RowsAway::add(Row row, std::span<const std::byte> bytes) {
   part.data.insert(part.data.end(), bytes.begin(), bytes.end());
 }
 
-void RowsAway::send() {
-  keeping_.peers.run(
-      *lost_->grant,
-      [this](access::Requests& requests) {
-        for (std::size_t i = 0; i < parts_.size(); ++i)
-          if (parts_[i].count > 0) ask(requests, i);
-      },
-      [self = shared_from_this()](const Status& status) {
-        if (!status) return self->end(status);
-        self->read_next();
-      });
-}
-
 void RowsAway::ask(access::Requests& requests, std::size_t stream) {
   access::BulkRequest request;
   request.lfs = keepers_[stream];
   request.bytes = parts_[stream].data.size() + parts_[stream].lengths.size() * sizeof(std::uint32_t);
   request.patient = true;
-  request.make = [self = shared_from_this(), stream] {
-    const Part& part = self->parts_[stream];
+  request.make = [this, stream] {
+    const Part& part = parts_[stream];
     net::Packet packet;
     proto::CopyRows& copy = *packet.envelope.mutable_copy_rows();
-    *copy.mutable_shape() = self->lost_->shape;
-    copy.mutable_shape()->set_index(self->keepers_[stream]);
-    copy.set_index(self->lost_->index());
+    *copy.mutable_shape() = lost_->shape;
+    copy.mutable_shape()->set_index(keepers_[stream]);
+    copy.set_index(lost_->index());
     copy.set_first(part.first);
     copy.set_count(part.count);
-    copy.set_view(self->view_);
+    copy.set_view(view_);
     const auto lengths = std::as_bytes(std::span(part.lengths));
     packet.body = net::Buffer(lengths.size() + part.data.size());
     std::copy(part.data.begin(), part.data.end(), std::copy(lengths.begin(), lengths.end(), packet.body.data()));
     return packet;
   };
   requests.add(std::move(request));
-}
-
-void RowsAway::end(const Status& status) {
-  const Done done = std::exchange(done_, {});
-  PIF_ASSERT(done != nullptr, lost_->shape.file());
-  done(status);
 }
 
 }  // namespace pif::lfs

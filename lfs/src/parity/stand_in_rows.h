@@ -20,18 +20,14 @@ struct NamelessFiles {
 [[nodiscard]] Result<NamelessFiles> make_nameless_files(component::Storage& storage, const std::string& root,
                                                         const component::Shape& shape, std::uint64_t number);
 
-class RowsAway : public std::enable_shared_from_this<RowsAway> {
+class RowsAway {
  public:
-  using Done = std::function<void(const Status&)>;
-
-  // keeping outlives what runs of it. files: complete, up to `tail`; every byte read is checked. view: that the keepers
+  // keeping outlives it. files: complete, up to `tail`; every byte read is checked. view: that the keepers
   // must go by. The grant has kMayCreate.
   RowsAway(Keeping& keeping, AbsentRowsPtr rows, std::shared_ptr<component::Files> files, const component::Tail& tail,
            std::uint64_t view);
-  void start(Done done) {
-    done_ = std::move(done);
-    read_next();
-  }
+  // Returns when all rows are there. Called by a fiber, once.
+  [[nodiscard]] Status run();
 
  private:
   // Of the rows of a batch those that one keeper gets: from `first`, keepers_.size() apart.
@@ -41,14 +37,11 @@ class RowsAway : public std::enable_shared_from_this<RowsAway> {
     std::uint64_t count = 0;
     std::vector<std::byte> data;
   };
-  void read_next();
-  [[nodiscard]] Status read();
+  [[nodiscard]] Status read();  // away from the loop
   [[nodiscard]] Status read_fixed();
   [[nodiscard]] Status read_variable();
   void add(Row row, std::span<const std::byte> bytes);
-  void send();
   void ask(access::Requests& requests, std::size_t stream);
-  void end(const Status& status);
 
   Keeping& keeping_;
   const AbsentRowsPtr lost_;
@@ -58,8 +51,6 @@ class RowsAway : public std::enable_shared_from_this<RowsAway> {
   const std::vector<LfsIndex> keepers_;
   Row next_ = 0;             // to be read
   std::vector<Part> parts_;  // of the present batch, by stream
-  Status read_status_;
-  Done done_;
 };
 
 }  // namespace pif::lfs

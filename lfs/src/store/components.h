@@ -50,8 +50,10 @@ struct Component {
   std::shared_ptr<component::ParityFiles> parity;  // open, for writing; only while `files` are, or work has them
   std::optional<component::FrameIndex> frames;     // what .pap has; nothing: not read yet
   std::uint64_t frame_writes = 0;                  // how often something was written there
-  bool is_keeping = false;                         // its parity is being written, by one at a time
-  bool is_restoring = false;  // it is catching up with what others wrote without it (parity/file_restore.h)
+  std::uint64_t frames_erased = 0;  // frames of older generations behind the base of this one were erased
+  std::optional<Time> fold_until;   // a fiber folds frames, and tries to until then (parity/folding.cc)
+  bool is_keeping = false;          // its parity is being written, by one at a time
+  bool is_restoring = false;        // it is catching up with what others wrote without it (parity/file_restore.h)
 
   unsigned queued_changes = 0;  // overwrites and appends that wait
   bool by_append = false;      // made by an append to a committed file that had no rows here, and not asked about since

@@ -44,6 +44,11 @@ class ModeLock {
     }
     // Whether it holds the lock.
     bool is_held() const { return lock_ != nullptr; }
+    // Goes on in a mode that goes beside all that its mode goes beside: at once, and those it lets in come in.
+    void relax(unsigned mode) {
+      lock_->relax(mode_, mode);
+      mode_ = mode;
+    }
 
    private:
     ModeLock* lock_ = nullptr;
@@ -68,6 +73,7 @@ class ModeLock {
   bool goes(unsigned mode, unsigned other) const { return (beside_[mode] & 1u << other) != 0; }
   bool goes_beside_holders(unsigned mode) const;
   void release(unsigned mode);
+  void relax(unsigned from, unsigned to);
   void admit();
 
   const std::span<const std::uint32_t> beside_;
