@@ -116,7 +116,8 @@ struct Lfs::Impl {
   Copying copying{keeping, gathering, covering};
   Reconstructing reconstructing{keeping};
   Scrub scrub{keeping, managing,
-              [this](net::Packet packet, const Rebuild::Answered& done) { ask_server(std::move(packet), done); }};
+              [this](net::Packet packet, const Rebuild::Answered& done) { ask_server(std::move(packet), done); },
+              [this] { return holding.is_asked(); }};
   StandIn stand_in{keeping};
   Holding holding{context};
   Sizing sizing{context};
@@ -164,8 +165,7 @@ Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), holding.next_deadline(),
                    waiting_room.next_deadline(), context.replies.next_deadline(), appending.next_deadline(),
                    append_coordinator.next_deadline(), writing.next_deadline(), covering.next_deadline(),
-                   rebuild.next_deadline(), holding.is_asked() ? kNever : scrub.next_deadline(),
-                   stand_in.next_deadline(), drill.next_deadline(), reporting.next_deadline(),
+                   rebuild.next_deadline(), stand_in.next_deadline(), drill.next_deadline(), reporting.next_deadline(),
                    worker_host.next_deadline()});
 }
 
@@ -340,7 +340,6 @@ bool Lfs::Impl::end_turn() {
   // While changes are held none begins; those under way end first.
   const bool is_held = holding.is_asked() && !overwriting.busy();
   if (!holding.is_asked()) rebuild.tick();
-  if (!holding.is_asked()) scrub.tick();
   covering.advance();
   stand_in.tick();
   drill.tick();
