@@ -165,7 +165,7 @@ Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), holding.next_deadline(),
                    waiting_room.next_deadline(), context.replies.next_deadline(), appending.next_deadline(),
                    append_coordinator.next_deadline(), writing.next_deadline(), covering.next_deadline(),
-                   rebuild.next_deadline(), stand_in.next_deadline(), drill.next_deadline(), reporting.next_deadline(),
+                   rebuild.next_deadline(), stand_in.next_deadline(), reporting.next_deadline(),
                    worker_host.next_deadline()});
 }
 
@@ -342,7 +342,6 @@ bool Lfs::Impl::end_turn() {
   if (!holding.is_asked()) rebuild.tick();
   covering.advance();
   stand_in.tick();
-  drill.tick();
   writing.advance();
   if (!holding.is_asked()) overwriting.advance();
   appending.advance();
