@@ -116,7 +116,8 @@ struct Lfs::Impl {
   Copying copying{keeping, gathering, covering};
   Reconstructing reconstructing{keeping};
   Scrub scrub{keeping, managing,
-              [this](net::Packet packet, const Rebuild::Answered& done) { ask_server(std::move(packet), done); }};
+              [this](net::Packet packet, const Rebuild::Answered& done) { ask_server(std::move(packet), done); },
+              [this] { return holding.is_asked(); }};
   StandIn stand_in{keeping};
   Holding holding{context};
   Sizing sizing{context};
@@ -163,7 +164,6 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), waiting_room.next_deadline(),
                    context.replies.next_deadline(), appending.next_deadline(), append_coordinator.next_deadline(),
-                   holding.is_asked() ? kNever : scrub.next_deadline(), drill.next_deadline(),
                    worker_host.next_deadline()});
 }
 
@@ -337,8 +337,6 @@ bool Lfs::Impl::end_turn() {
   // While changes are held none begins; those under way end first.
   const bool is_held = holding.is_asked() && !overwriting.busy();
   rebuild.turn(context.standing == Standing::kServing && !holding.is_asked());
-  if (!holding.is_asked()) scrub.tick();
-  drill.tick();
   if (!holding.is_asked()) overwriting.advance();
   appending.advance();
   append_coordinator.advance();

@@ -21,6 +21,7 @@ constexpr std::uint64_t kPieceRows = 32768;
 constexpr std::uint64_t kFirstNumber = std::uint64_t{1} << 62;  // of files without names: others count from 0
 constexpr Duration kViewPatience = std::chrono::seconds(30);
 constexpr Duration kTellAgain = std::chrono::milliseconds(200);
+constexpr Duration kTurn = std::chrono::milliseconds(1);  // in which others go on
 
 bool is_compared(const proto::ComponentState& state) {
   return state.state() == kCommitted && keeps_parity(state.shape());
@@ -57,12 +58,30 @@ Status same_ends(FileId file, const component::Reader& own, const component::Rea
   return {};
 }
 
+// What was appended without this LFS is not here.
+void limit(FileLength& file_length, const Component& c, const component::Tail& own) {
+  extend(file_length, file_length_of(c.state.published()));
+  const LfsIndex index = c.state.shape().index();
+  if (c.layout.rows(index, file_length.records) <= own.rows) return;
+  PIF_ASSERT(own.rows > 0, c.file.value);
+  const std::uint64_t records = c.layout.record_at({index, own.rows - 1}) + 1;
+  PIF_ASSERT(records <= file_length.records, records, file_length.records);
+  if (c.shape.format.is_fixed()) file_length.bytes = records * c.shape.format.record_length;
+  file_length.records = records;
+}
+
 }  // namespace
 
 Drill::Drill(Keeping& keeping, Rebuild::Ask ask)
-    : keeping_(keeping), context_(keeping.context), ask_(std::move(ask)), number_(kFirstNumber) {
+    : keeping_(keeping),
+      context_(keeping.context),
+      ask_(ask_and_wait(context_.fibers, std::move(ask))),
+      news_(context_.fibers),
+      number_(kFirstNumber) {
   context_.operations.bind<&Drill::drill>(*this);
   context_.operations.bind<&Drill::drill_status>(*this);
+  context_.view_watchers.emplace_back([this] { news_.notify(); });
+  context_.fibers.start([this] { serve(); });
 }
 
 // ---- who asks ------------------------------------------------------------------------------------------------------
@@ -81,12 +100,11 @@ Result<net::Packet> Drill::drill(const Request& request, const proto::Drill& ask
     begun_ = context_.now();
     files_ = files_total_ = bytes_ = bytes_total_ = differing_ = 0;
     errors_.clear();
-    give_up_at_ = context_.now() + kViewPatience;
     context_.view.end_lease();
     spdlog::warn("{} takes itself out for a drill", context_.config.name);
-    tell(wire::kViewLost);
   }
   rate_.set(asked.bytes_per_second(), context_.now());
+  news_.notify();
   net::Packet reply = Replies::reply(request);
   reply.envelope.mutable_done();
   return reply;
@@ -121,208 +139,161 @@ void Drill::note(Error error) {
   if (errors_.size() < kErrorsMax) errors_.push_back(std::move(error));
 }
 
+void Drill::serve() {
+  for (;;) {
+    while (phase_ == Phase::kIdle) news_.wait();
+    if (leave()) {
+      compare_all();
+      phase_ = Phase::kReturning;
+      ended_ = context_.now();
+      come_back();
+    }
+    phase_ = Phase::kIdle;
+  }
+}
+
 // The server moves it; the view comes with a heartbeat.
-void Drill::tell(wire::ViewState state) {
-  PIF_ASSERT(!is_telling_, static_cast<unsigned>(phase_));
-  is_telling_ = true;
+Result<net::Packet> Drill::tell(wire::ViewState state) {
   net::Packet packet;
   packet.envelope.mutable_node_rebuilt()->set_node(context_.config.node);
   packet.envelope.mutable_node_rebuilt()->set_state(state);
-  ask_(std::move(packet), [this](Result<net::Packet> reply) {
-    is_telling_ = false;
-    next_try_ = context_.now() + kTellAgain;
-    if (reply || access::is_lost(reply.error().code)) return;
-    if (phase_ != Phase::kLeaving) return;
-    phase_ = Phase::kIdle;
-    ended_ = context_.now();
-    note(std::move(reply.error()));
-  });
+  return ask_(std::move(packet));
 }
 
-void Drill::tick() {
-  switch (phase_) {
-    case Phase::kIdle: return;
-    case Phase::kLeaving:
-      if (own_state() == wire::kViewLost) return begin_comparing();
-      if (context_.now() < give_up_at_) return;
-      note({Code::kTimeout, "the view in which it does not take part did not come", context_.config.name});
-      phase_ = Phase::kReturning;
-      ended_ = context_.now();
-      return;
-    case Phase::kComparing:
-      if (own_state() != wire::kViewLost && !turn_) {
-        note({Code::kCancelled, "others count on it again: the drill is over before its end", context_.config.name});
-        phase_ = Phase::kReturning;
-        ended_ = context_.now();
-        return;
-      }
-      return compare_some();
-    case Phase::kReturning:
-      if (own_state() == wire::kViewMember) {
-        phase_ = Phase::kIdle;
-        spdlog::info("{} is back from a drill: {} files, {} bytes, {} differ", context_.config.name, files_, bytes_,
-                     differing_);
-        return;
-      }
-      if (own_state() == wire::kViewLost && !is_telling_ && context_.now() >= next_try_) tell(wire::kViewRebuilding);
-      return;
+bool Drill::leave() {
+  const Time give_up_at = context_.now() + kViewPatience;
+  auto told = tell(wire::kViewLost);
+  if (told || access::is_lost(told.error().code)) {
+    while (own_state() != wire::kViewLost && context_.now() < give_up_at) news_.wait(give_up_at);
+    return true;
   }
+  ended_ = context_.now();
+  note(std::move(told.error()));
+  return false;
 }
 
-Time Drill::next_deadline() const {
-  switch (phase_) {
-    case Phase::kIdle: return kNever;
-    case Phase::kLeaving: return give_up_at_;
-    case Phase::kComparing: return turn_ ? kNever : rate_.is_limited() ? rate_.next() : Time{};
-    case Phase::kReturning: return is_telling_ || own_state() != wire::kViewLost ? kNever : next_try_;
+void Drill::come_back() {
+  while (own_state() != wire::kViewMember) {
+    if (own_state() == wire::kViewLost) {
+      (void)tell(wire::kViewRebuilding);
+      news_.wait(context_.now() + kTellAgain);
+    } else {
+      news_.wait();
+    }
   }
-  return kNever;
+  spdlog::info("{} is back from a drill: {} files, {} bytes, {} differ", context_.config.name, files_, bytes_,
+               differing_);
 }
 
 // ---- comparing -----------------------------------------------------------------------------------------------------
 
-void Drill::begin_comparing() {
-  PIF_ASSERT(phase_ == Phase::kLeaving && !turn_, static_cast<unsigned>(phase_));
+void Drill::compare_all() {
+  if (own_state() != wire::kViewLost)
+    return note({Code::kTimeout, "the view in which it does not take part did not come", context_.config.name});
   phase_ = Phase::kComparing;
   begun_ = context_.now();
-  next_id_ = 0;
-  has_all_ = false;
-  queue_.clear();
+  std::vector<FileId> files;
+  bool has_more = true;
+  for (std::uint64_t next = 0; has_more;) {
+    has_more = list_files(next, files);
+    context_.fibers.sleep_until(context_.now() + kTurn);
+  }
+  for (const FileId file : files) {
+    while (own_state() == wire::kViewLost && !rate_.is_free(context_.now())) news_.wait(rate_.next());
+    if (own_state() != wire::kViewLost)
+      return note(
+          {Code::kCancelled, "others count on it again: the drill is over before its end", context_.config.name});
+    compare(file);
+  }
 }
 
-void Drill::refill() {
-  PIF_ASSERT(phase_ == Phase::kComparing && !has_all_, next_id_, queue_.size());
+bool Drill::list_files(std::uint64_t& next, std::vector<FileId>& files) {
   std::size_t seen = 0;
-  const Status good = catalogue::each(context_.world.catalogue, FileId(next_id_),
+  const Status good = catalogue::each(context_.world.catalogue, FileId(next),
                                       [&](FileId file, const Result<proto::ComponentState>& state) {
-                                        next_id_ = file.value + 1;
+                                        next = file.value + 1;
                                         ++seen;
                                         if (!state) note(state.error());
                                         if (state && is_compared(*state) && state->rows() > 0) {
-                                          queue_.push_back(file);
+                                          files.push_back(file);
                                           ++files_total_;
                                           bytes_total_ += state->bytes();
                                         }
                                         return seen < kEntriesAtOnce;
                                       });
   if (!good) note(good.error());
-  has_all_ = !good || seen < kEntriesAtOnce || next_id_ == 0;
-}
-
-void Drill::compare_some() {
-  if (turn_ || !rate_.is_free(context_.now())) return;
-  if (!has_all_) return refill();
-  if (!queue_.empty()) {
-    const FileId file = queue_.front();
-    queue_.pop_front();
-    return start(file);
-  }
-  phase_ = Phase::kReturning;
-  ended_ = context_.now();
-  if (!is_telling_) tell(wire::kViewRebuilding);
+  return good && seen == kEntriesAtOnce && next != 0;
 }
 
 // Files that are gone meanwhile are passed over.
-void Drill::start(FileId file) {
-  PIF_ASSERT(!turn_, file.value);
+void Drill::compare(FileId file) {
   const auto found = context_.components.find(file);
   if (!found || !(*found)->catalogued || !is_compared((*found)->state)) return;
-  turn_ = std::make_shared<Turn>();
-  turn_->component = *found;
-  turn_->own = tail_of(turn_->component->state);
-  find_length(turn_);
+  Comparison comparison{*found, tail_of((*found)->state)};
+  const Status same = rebuild_and_compare(comparison);
+  if (comparison.component->is_removed()) return;
+  ++files_;
+  bytes_ += comparison.rebuilt.bytes;
+  rate_.spend(comparison.rebuilt.bytes, context_.now());
+  if (same) return;
+  ++differing_;
+  Error error = same.error();
+  if (error.text.find("file ") != 0) error.text = fmt::format("file {} did not come back: {}", file.value, error.text);
+  note(std::move(error));
 }
 
-// Of the sequencer: LFS 0, or the deputy, if this is LFS 0.
-void Drill::find_length(const TurnPtr& turn) {
-  const Component& c = *turn->component;
-  PIF_ASSERT(turn == turn_ && !turn->grant, c.file.value);
-  auto granted = keeping_.peers.grant(c.state.shape(), c.state.epoch());
-  if (!granted) return end_turn(fail(std::move(granted.error())));
-  turn->grant = std::move(*granted);
+Status Drill::rebuild_and_compare(Comparison& comparison) {
+  const Component& c = *comparison.component;
+  PIF_TRY_VALUE(FileLength file_length, ask_length(c));
+  limit(file_length, c, comparison.own);
+  PIF_TRY(rebuild(comparison, file_length));
+  // Rows of this LFS that are not published yet are nobody's; a last one that was filled up without it is longer there.
+  return keeping_.works.run([&, stem = context_.components.stem(c.file)]() -> Status {
+    PIF_TRY_VALUE(auto own_files,
+                  component::open_files(context_.world.storage, stem, c.shape.format, component::OpenMode::kRead));
+    const component::Reader own(c.shape, comparison.own, own_files);
+    const component::Reader rebuilt(c.shape, comparison.rebuilt, *comparison.files.readable);
+    if (!c.shape.format.is_fixed()) PIF_TRY(same_ends(c.file, own, rebuilt, comparison.rebuilt.rows));
+    return same_bytes(c.file, own, rebuilt, std::min(comparison.own.bytes, comparison.rebuilt.bytes));
+  });
+}
+
+// Of the sequencer: LFS 0, or the deputy, if this is LFS 0. A file that was never appended to may be known to nobody
+// else: it is as long as it was gathered.
+Result<FileLength> Drill::ask_length(const Component& c) {
+  PIF_TRY_VALUE(const auto grant, keeping_.peers.grant(c.state.shape(), c.state.epoch()));
   const bool is_first = c.state.shape().index() == 0;
+  FileLength found;
   auto request = length_request({is_first ? parity::deputy_of(c.layout) : 0, c.file.value, is_first}, c.shape.format,
-                                [turn](const LengthTold& told) -> Status {
-                                  turn->file_length = told.length;
+                                [&found](const LengthTold& told) -> Status {
+                                  found = told.length;
                                   return {};
                                 });
   request.patient = true;
-  keeping_.peers.run(
-      *turn->grant, [&request](access::Requests& requests) { requests.add(std::move(request)); },
-      [this, turn](const Status& status) {
-        // A file that was never appended to may be known to nobody else: it is as long as it was gathered.
-        if (!status && status.error().code != Code::kNotFound) return end_turn(status);
-        auto begun = limit(*turn);
-        if (begun) begun = rebuild(turn);
-        if (!begun) end_turn(begun);
-      });
+  const Status asked =
+      keeping_.peers.run(*grant, [&](access::Requests& requests) { requests.add(std::move(request)); });
+  if (asked || asked.error().code == Code::kNotFound) return found;
+  return fail(asked.error());
 }
 
-// What was appended without this LFS is not here.
-Status Drill::limit(Turn& turn) const {
-  const Component& c = *turn.component;
-  const FileLength known = file_length_of(c.state.published());
-  extend(turn.file_length, known);
-  const LfsIndex index = c.state.shape().index();
-  if (c.layout.rows(index, turn.file_length.records) <= turn.own.rows) return {};
-  PIF_ASSERT(turn.own.rows > 0, c.file.value);
-  const std::uint64_t records = c.layout.record_at({index, turn.own.rows - 1}) + 1;
-  PIF_ASSERT(records <= turn.file_length.records, records, turn.file_length.records);
-  turn.file_length.bytes = c.shape.format.is_fixed() ? records * c.shape.format.record_length : turn.file_length.bytes;
-  turn.file_length.records = records;
-  return {};
-}
-
-Status Drill::rebuild(const TurnPtr& turn) {
-  const Component& c = *turn->component;
-  PIF_ASSERT(turn == turn_ && !turn->rows_back, c.file.value);
+Status Drill::rebuild(Comparison& comparison, const FileLength& file_length) {
+  const Component& c = *comparison.component;
   PIF_TRY_VALUE(auto grant, keeping_.peers.grant(c.state.shape(), c.state.epoch()));
   const auto rows = std::make_shared<AbsentRows>(AbsentRows{c.state.shape(), c.shape, c.layout, std::move(grant)});
-  PIF_TRY(context_.check_space(RowsBack::bytes_of(*rows, turn->file_length)));
-  PIF_TRY_VALUE(turn->files, make_nameless_files(context_.world.storage, context_.config.root, c.shape, number_++));
-  turn->rows_back =
-      std::make_shared<RowsBack>(keeping_, rows, turn->file_length, RowsBack::Place{turn->files.writable, {}, 0});
-  turn->rows_back->start([this, turn](const Status& status, const component::Tail& tail) {
-    turn->rebuilt = tail;
-    if (!status) return end_turn(status);
-    compare(turn);
+  PIF_TRY(context_.check_space(RowsBack::bytes_of(*rows, file_length)));
+  PIF_TRY_VALUE(comparison.files,
+                make_nameless_files(context_.world.storage, context_.config.root, c.shape, number_++));
+  struct Outcome {
+    Status status;
+    component::Tail tail;
+  };
+  const auto rows_back =
+      std::make_shared<RowsBack>(keeping_, rows, file_length, RowsBack::Place{comparison.files.writable, {}, 0});
+  const auto outcome = daemon::await<Outcome>(context_.fibers, [&](const std::function<void(Outcome)>& done) {
+    rows_back->start([done](const Status& status, const component::Tail& tail) { done({status, tail}); });
   });
-  return {};
-}
-
-// Rows of this LFS that are not published yet are nobody's; a last one that was filled up without it is longer there.
-void Drill::compare(const TurnPtr& turn) {
-  PIF_ASSERT(turn == turn_ && turn->files.readable != nullptr, turn->component->file.value);
-  keeping_.works.submit(
-      [turn, &storage = context_.world.storage, stem = context_.components.stem(turn->component->file)] {
-        const Component& c = *turn->component;
-        auto files = component::open_files(storage, stem, c.shape.format, component::OpenMode::kRead);
-        if (!files) {
-          turn->result = fail(std::move(files.error()));
-          return;
-        }
-        const component::Reader own(c.shape, turn->own, *files);
-        const component::Reader rebuilt(c.shape, turn->rebuilt, *turn->files.readable);
-        if (!c.shape.format.is_fixed()) turn->result = same_ends(c.file, own, rebuilt, turn->rebuilt.rows);
-        if (turn->result)
-          turn->result = same_bytes(c.file, own, rebuilt, std::min(turn->own.bytes, turn->rebuilt.bytes));
-      },
-      [this, turn] { end_turn(turn->result); });
-}
-
-void Drill::end_turn(const Status& status) {
-  PIF_ASSERT(turn_ != nullptr, files_);
-  const TurnPtr turn = std::exchange(turn_, nullptr);
-  if (turn->component->is_removed()) return;
-  ++files_;
-  bytes_ += turn->rebuilt.bytes;
-  rate_.spend(turn->rebuilt.bytes, context_.now());
-  if (status) return;
-  ++differing_;
-  Error error = status.error();
-  if (error.text.find("file ") != 0)
-    error.text = fmt::format("file {} did not come back: {}", turn->component->file.value, error.text);
-  note(std::move(error));
+  comparison.rebuilt = outcome.tail;
+  return outcome.status;
 }
 
 }  // namespace pif::lfs

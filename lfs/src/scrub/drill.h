@@ -2,18 +2,16 @@
 // would rebuild of its rows is rebuilt into files without names on its own disk, file by file, and held against what
 // it has, bit for bit. Then it comes back like any node that was away. One thread.
 //
-//   kIdle -> kLeaving -> kComparing -> kReturning -> kIdle
+//   kIdle -> kLeaving -> kComparing -> kReturning -> kIdle;  kLeaving -> kIdle: it is not taken out
 #pragma once
 
-#include <deque>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "parity/keeping.h"
 #include "parity/rate_limit.h"
-#include "parity/rebuild.h"
 #include "parity/stand_in_rows.h"
+#include "scrub/ask_server.h"
 
 namespace pif::lfs {
 
@@ -23,53 +21,42 @@ class Drill {
 
   [[nodiscard]] Result<net::Packet> drill(const Request& request, const proto::Drill& asked);
   [[nodiscard]] Result<net::Packet> drill_status(const Request& request, const proto::DrillStatus& asked);
-  // Once per turn.
-  void tick();
-  Time next_deadline() const;
 
  private:
   enum class Phase : std::uint8_t { kIdle, kLeaving, kComparing, kReturning };
   // Of one file.
-  struct Turn {
+  struct Comparison {
     ComponentPtr component;
-    FileLength file_length;  // as far as its rows are here, and published
     component::Tail own;
-    NamelessFiles files;
-    component::Tail rebuilt;
-    std::shared_ptr<RowsBack> rows_back;
-    std::unique_ptr<access::Grant> grant;  // of the question for the length
-    Status result;
+    NamelessFiles files{};      // what is rebuilt
+    component::Tail rebuilt{};  // of those
   };
-  using TurnPtr = std::shared_ptr<Turn>;
 
   std::uint32_t own_state() const { return context_.view.state_of(context_.config.node); }
-  void tell(wire::ViewState state);
-  void begin_comparing();
-  void compare_some();
-  void refill();
-  void start(FileId file);
-  void find_length(const TurnPtr& turn);
-  [[nodiscard]] Status limit(Turn& turn) const;
-  [[nodiscard]] Status rebuild(const TurnPtr& turn);
-  void compare(const TurnPtr& turn);
-  void end_turn(const Status& status);
+  // On a fiber of its own, as long as this object lives.
+  void serve();
+  // Whether it has been taken out; false: the server refuses it.
+  [[nodiscard]] bool leave();
+  void compare_all();
+  void come_back();
+  [[nodiscard]] Result<net::Packet> tell(wire::ViewState state);
+
+  // Appends the next files of the catalogue, from `next` on, which moves. False: there are no more.
+  [[nodiscard]] bool list_files(std::uint64_t& next, std::vector<FileId>& files);
+  void compare(FileId file);
+  [[nodiscard]] Status rebuild_and_compare(Comparison& comparison);
+  [[nodiscard]] Result<FileLength> ask_length(const Component& component);
+  [[nodiscard]] Status rebuild(Comparison& comparison, const FileLength& file_length);
   void note(Error error);
 
   Keeping& keeping_;
   LfsContext& context_;
-  const Rebuild::Ask ask_;
+  const AskServer ask_;
   Phase phase_ = Phase::kIdle;
-  bool is_telling_ = false;
-  Time give_up_at_ = kNever;  // what was told has not become the view
-  Time next_try_{};
+  daemon::Event news_;  // a drill is to begin, or has another rate, or there is a new view
   RateLimit rate_;
   Time begun_{};
   Time ended_{};
-
-  std::uint64_t next_id_ = 0;  // of the catalogue
-  bool has_all_ = false;       // its end was reached
-  std::deque<FileId> queue_;
-  TurnPtr turn_;
   std::uint64_t number_ = 0;  // of files without names
   std::uint64_t files_ = 0, files_total_ = 0, bytes_ = 0, bytes_total_ = 0, differing_ = 0;
   std::vector<Error> errors_;

@@ -1,8 +1,6 @@
 // An LFS looks at all that it has of files with parity, one after the other: sums, rows against their parity, parity
 // against its rows; and repairs what one damage in a group has made. It does so when it is asked, and by itself each
-// week. One thread.
-//
-//   kIdle -> kListing -> kCounting -> kLooking -> kWaiting -> kLooking (again) -> kDoubting -> kKeeping -> kIdle
+// week. A pass stands still while this LFS takes no part, or changes are held. One thread.
 //
 // First comes what is missing here altogether, so that others have it to compare with. Files that could not be compared
 // with what others have are looked at again: a connection broke, a word of the PIF Server was under way, or the file
@@ -10,88 +8,73 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "scrub/component_mend.h"
-#include "scrub/scrub_files.h"
-#include "scrub/scrub_missing.h"
-#include "scrub/scrub_pages.h"
-#include "scrub/scrub_rows.h"
+#include "scrub/scrub_job.h"
 
 namespace pif::lfs {
 
 class Scrub {
  public:
-  Scrub(Keeping& keeping, Managing& managing, Rebuild::Ask ask);
+  // is_held: whether no change may begin (requests/holding.h).
+  Scrub(Keeping& keeping, Managing& managing, Rebuild::Ask ask, std::function<bool()> is_held);
 
   [[nodiscard]] Result<net::Packet> scrub(const Request& request, const proto::Scrub& asked);
   [[nodiscard]] Result<net::Packet> scrub_status(const Request& request, const proto::ScrubStatus& asked);
-  // Once per turn.
-  void tick();
-  Time next_deadline() const;
 
  private:
-  enum class Phase : std::uint8_t { kIdle, kListing, kCounting, kLooking, kWaiting, kDoubting, kKeeping };
-  // One component's.
-  struct Turn {
-    std::shared_ptr<ScrubJob> job;
-    std::shared_ptr<ScrubFiles> files;
-    std::shared_ptr<ScrubRows> rows;
-    std::shared_ptr<ScrubPages> pages;
-    std::unique_ptr<access::Grant> grant;  // of the question for the length
-    std::optional<std::uint64_t> page;     // of a doubt: nothing else is looked at
-    std::uint64_t found = 0;               // in the pass, before it
-    bool is_over = false;
-  };
-  using TurnPtr = std::shared_ptr<Turn>;
+  using TakeEntry = std::function<void(FileId file, const Result<proto::ComponentState>& state)>;
 
-  bool may_run() const;
+  [[nodiscard]] bool takes_part() const;
   bool is_due() const;
   void begin_pass(std::uint64_t rate, bool only_look, bool yields);
-  void count_some();
-  void look();
-  void refill();
-  void start(FileId file, std::optional<std::uint64_t> page);
-  void find_length(const TurnPtr& turn, LfsIndex lfs);
-  void look_at_files(const TurnPtr& turn);
-  void look_at_rows(const TurnPtr& turn);
-  void look_at_pages(const TurnPtr& turn);
-  void end_turn();
-  bool may_look_again() const;
-  bool lacks_rows(const TurnPtr& turn) const;
+  // On a fiber of its own, as long as this object lives.
+  void serve();
+  void run_pass();
+  void count();
+  void look_at_all();
+  void look_again();
+  void settle_doubts();
+  void end_pass();
+
+  // Takes the next entries of the catalogue, from file `next` on, which moves. False: there are no more. Entries that
+  // are no file's, and an error of the catalogue, are of file 0.
+  [[nodiscard]] bool take_entries(std::uint64_t& next, const TakeEntry& take);
+  // page: of a doubt; nothing else is looked at.
+  void look_at(FileId file, std::optional<std::uint64_t> page = {});
+  void look_at_parts(ScrubJob& job);
+  void find_length(ScrubJob& job);
+  [[nodiscard]] bool ask_length(ScrubJob& job, LfsIndex lfs);
+  bool may_look_again(const ScrubJob& job) const;
   void mend_lost();
-  void end_look();
-  void doubt();
-  void keep();
 
   Keeping& keeping_;
   LfsContext& context_;
   const Time up_since_;
+  const std::function<bool()> may_run_;
+  const AskServer ask_;
   Duration first_after_{};  // of uptime, if there was no pass yet
-  Phase phase_ = Phase::kIdle;
-  std::unique_ptr<ScrubPass> pass_;  // under way, or the last of this run
   RateLimit rate_;
+  ComponentMend mend_;
+  daemon::Event news_;  // a pass is to begin, or has another rate
+  bool is_running_ = false;
+  std::unique_ptr<ScrubPass> pass_;  // under way, or the last of this run
   Time begun_{};
   Time ended_{};
   std::int64_t began_wall_ = 0;
   std::uint64_t files_ = 0, files_total_ = 0, bytes_total_ = 0;
-  std::uint64_t next_id_ = 0;  // of the catalogue
-  bool has_all_ = false;       // the catalogue's end was reached
-  std::deque<FileId> queue_;
+
+  // Of the pass.
   std::deque<FileId> again_;  // in the second look
   struct Lost {
     FileId file;
     std::string why;
   };
   std::deque<Lost> lost_;  // components that cannot be known, or have too few rows
-  ComponentMend mend_;
-  ScrubMissing missing_;
-  bool is_second_look_ = false;
-  std::deque<ScrubDoubt> doubts_;
-  unsigned rounds_ = 0;  // of doubts
-  Time next_try_{};
-  TurnPtr turn_;
 };
 
 }  // namespace pif::lfs

@@ -1,7 +1,9 @@
-// What the scrub of one component shares: whose it is, how much may be read, and what was found. One thread.
+// What the scrub of one component shares: whose it is, how much may be read, and what was found. One thread; all that
+// waits is called by the fiber of the pass.
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -49,10 +51,13 @@ struct ScrubDoubt {
 struct ScrubPass {
   Keeping& keeping;
   RateLimit& rate;
+  daemon::Event& news;                   // somebody asked for another rate
+  const std::function<bool()>& may_run;  // this LFS takes part, and no changes are held
   bool only_look = false;
   ScrubReport report;
   std::vector<ScrubDoubt> doubts;
   bool yields = false;                 // to foreground work: nobody waits for it
+  bool is_second_look = false;         // at files that could not be compared
   bool is_last_look = false;           // what is doubtful now is a damage
   Time went_on{};                      // last
   std::map<std::uint32_t, Time> away;  // nodes that did not answer: until when they are not asked again
@@ -62,13 +67,17 @@ struct ScrubPass {
   void add_doubt(const ScrubDoubt& doubt) {
     if (std::find(doubts.begin(), doubts.end(), doubt) == doubts.end()) doubts.push_back(doubt);
   }
+  // Until then, and until the pass may run.
+  void wait_until(Time then) const;
+  // Before something changes: until the pass may run.
+  void await_leave() const { wait_until(keeping.context.now()); }
+  // Until the next window may begin.
+  void pace();
 };
 
 // One component, as it was at the beginning of its turn.
 struct ScrubJob {
   static constexpr Duration kAwayFor = std::chrono::seconds(20);
-  static constexpr Duration kYieldsFor = std::chrono::seconds(1);  // at most, before each window
-  static constexpr Duration kYieldStep = std::chrono::milliseconds(20);
 
   ScrubPass& pass;  // on the loop's thread only
   component::Storage& storage;
@@ -105,21 +114,9 @@ struct ScrubJob {
   void note_away(LfsIndex lfs) { pass.away[node_of(lfs)] = context().now() + kAwayFor; }
   std::string folder() const { return stem.substr(0, stem.rfind('/')); }
   std::uint64_t row_bytes() const { return row_bytes_of(keeper.format(), published); }
-  // Whether the next window may begin; else from `next` on.
-  bool may_go_on(Time& next) const {
-    const Time now = context().now();
-    next = kNever;
-    if (!pass.rate.is_free(now)) {
-      next = pass.rate.next();
-      return false;
-    }
-    if (pass.yields && context().replies.pending() > 0 && now - pass.went_on < kYieldsFor) {
-      next = now + kYieldStep;
-      return false;
-    }
-    pass.went_on = now;
-    return true;
-  }
+  bool is_gone() const { return component->is_removed() || component->failure.has_value(); }
+  // text: it says which file.
+  void report(const std::string& text, bool is_repaired) const;
   void spend(std::uint64_t bytes) const {
     pass.bytes += bytes;
     pass.rate.spend(bytes, context().now());

@@ -1,10 +1,13 @@
 #include "scrub/scrub_missing.h"
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "context/has_server.h"
-#include "pif/base/assert.h"
 
 namespace pif::lfs {
 namespace {
@@ -14,68 +17,42 @@ constexpr Duration kAskAgain = std::chrono::milliseconds(200);
 
 }  // namespace
 
-ScrubMissing::ScrubMissing(Keeping& keeping, ComponentMend& mend, Rebuild::Ask ask, RateLimit& rate)
-    : context_(keeping.context), mend_(mend), ask_(std::move(ask)), rate_(rate) {}
-
-void ScrubMissing::start(ScrubPass& pass) {
-  PIF_ASSERT(!is_listing_ && !mend_.is_busy(), after_);
-  pass_ = &pass;
-  queue_.clear();
-  after_ = 0;
-  has_more_ = has_server(context_.config);  // nobody else knows
-  is_over_ = !has_more_;
-  next_try_ = context_.now();
-  patience_ = context_.now() + kPatience;
-}
-
-Time ScrubMissing::next_deadline() const {
-  if (is_listing_) return kNever;
-  return mend_.is_busy() ? rate_.next_deadline() : std::max(next_try_, rate_.next());
-}
-
-void ScrubMissing::advance() {
-  if (is_over_ || is_listing_) return;
-  if (mend_.is_busy()) {
-    rate_.begin_turn();
-    return mend_.advance();
+void ScrubMissing::run() {
+  if (!has_server(context_.config)) return;  // nobody else knows
+  bool has_more = true;
+  for (std::uint64_t after = 0; has_more;) {
+    const auto page = list(after);
+    if (!page) {
+      pass_.report.missed["the PIF Server"] = {0, page.error().text};
+      return;
+    }
+    std::vector<One> lost;
+    std::ranges::copy_if(page->files(), std::back_inserter(lost), [this](const One& file) { return is_lost(file); });
+    for (const One& file : lost) {
+      pass_.pace();
+      mend(file);
+    }
+    after = page->last();
+    has_more = page->more();
   }
-  if (!queue_.empty()) {
-    if (!rate_.is_free(context_.now())) return;
-    const One file = std::move(queue_.front());
-    queue_.pop_front();
-    return mend(file);
+}
+
+Result<proto::ListLostReply> ScrubMissing::list(std::uint64_t after) {
+  const Time patience = context_.now() + kPatience;
+  for (;;) {
+    net::Packet packet;
+    proto::ListLost& asked = *packet.envelope.mutable_list_lost();
+    asked.set_node(context_.config.node);
+    asked.set_after(after);
+    const auto reply = ask_(std::move(packet));
+    if (reply) {
+      const auto& page = reply->envelope.list_lost_reply();
+      if (!page.more() || page.last() > after) return page;
+    }
+    if (context_.now() >= patience)
+      return fail(reply ? Error{Code::kInvalid, "its list of files goes round in circles", {}} : reply.error());
+    pass_.wait_until(context_.now() + kAskAgain);
   }
-  is_over_ = !has_more_;
-  if (has_more_ && context_.now() >= next_try_) list();
-}
-
-void ScrubMissing::list() {
-  PIF_ASSERT(has_more_ && !is_listing_ && queue_.empty(), after_);
-  is_listing_ = true;
-  net::Packet packet;
-  proto::ListLost& asked = *packet.envelope.mutable_list_lost();
-  asked.set_node(context_.config.node);
-  asked.set_after(after_);
-  ask_(std::move(packet), [this](const Result<net::Packet>& reply) { listed(reply); });
-}
-
-void ScrubMissing::listed(const Result<net::Packet>& reply) {
-  PIF_ASSERT(is_listing_, after_);
-  is_listing_ = false;
-  if (reply) {
-    const auto& page = reply->envelope.list_lost_reply();
-    if (!page.more() || page.last() > after_) return take(page);
-  }
-  next_try_ = context_.now() + kAskAgain;
-  if (context_.now() >= patience_) give_up(reply ? "its list of files goes round in circles" : reply.error().text);
-}
-
-void ScrubMissing::take(const proto::ListLostReply& page) {
-  for (const One& file : page.files())
-    if (is_lost(file)) queue_.push_back(file);
-  after_ = page.last();
-  has_more_ = page.more();
-  patience_ = context_.now() + kPatience;
 }
 
 // The directory is never ahead of LFS 0, unless that was put back.
@@ -88,38 +65,22 @@ bool ScrubMissing::is_lost(const One& file) const {
 }
 
 void ScrubMissing::mend(const One& file) {
-  PIF_ASSERT(!mend_.is_busy() && !is_over_, file.file());
   const auto known = context_.components.find(FileId(file.file()));
-  if (!known) {
-    const auto done = [this, file](ComponentMend::Outcome outcome, const Error& error) {
-      report(file, "nothing of it is here, and a part of it belongs here", outcome, error);
-    };
-    return mend_.start_missing(file, pass_->only_look, done);
-  }
+  if (!known)
+    return report(file, "nothing of it is here, and a part of it belongs here", mend_.make(file, pass_.only_look));
   const std::string what = fmt::format("its length is kept here, as {} records, and the directory knows of {}",
                                        (*known)->state.published().records(), file.file_length().records());
-  if (pass_->only_look)
-    return report(file, what, ComponentMend::Outcome::kFailed, {Code::kCancelled, "as was asked for", {}});
-  mend_.start(FileId(file.file()), [this, file, what](ComponentMend::Outcome outcome, const Error& error) {
-    report(file, what, outcome, error);
-  });
+  if (pass_.only_look) return report(file, what, fail(Code::kCancelled, "as was asked for"));
+  report(file, what, mend_.mend(FileId(file.file())));
 }
 
-void ScrubMissing::report(const One& file, const std::string& what, ComponentMend::Outcome outcome,
-                          const Error& error) {
-  if (outcome == ComponentMend::Outcome::kNothing) return;
-  const bool is_mended = outcome == ComponentMend::Outcome::kMended;
+void ScrubMissing::report(const One& file, const std::string& what, const Result<bool>& made) {
+  if (made && !*made) return;
   const std::string text =
       fmt::format("file {} ({}): {}; {}", file.file(), file.path(), what,
-                  is_mended ? "made anew out of what the others have" : "not made anew: " + error.text);
-  if (pass_->report.may_log()) spdlog::warn("{}", text);
-  pass_->report.add(FileId(file.file()), text, is_mended);
-}
-
-void ScrubMissing::give_up(const std::string& why) {
-  pass_->report.missed["the PIF Server"] = {0, why};
-  has_more_ = false;
-  is_over_ = true;
+                  made ? "made anew out of what the others have" : "not made anew: " + made.error().text);
+  if (pass_.report.may_log()) spdlog::warn("{}", text);
+  pass_.report.add(FileId(file.file()), text, made.has_value());
 }
 
 }  // namespace pif::lfs

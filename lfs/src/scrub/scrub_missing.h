@@ -1,10 +1,9 @@
 // Files with parity of which something belongs to this LFS, and of which its catalogue has nothing; and those of which
 // this LFS keeps the length, and has less than the directory knows. The PIF Server lists all files, and what is missing
-// is made anew (component_mend.h). One thread.
+// is made anew (component_mend.h).
 #pragma once
 
-#include <deque>
-#include <optional>
+#include <string>
 
 #include "scrub/component_mend.h"
 #include "scrub/scrub_job.h"
@@ -14,37 +13,22 @@ namespace pif::lfs {
 class ScrubMissing {
  public:
   // All outlive it.
-  ScrubMissing(Keeping& keeping, ComponentMend& mend, Rebuild::Ask ask, RateLimit& rate);
-
-  // From the first file on.
-  void start(ScrubPass& pass);
-  // Once per turn, until it is over.
-  void advance();
-  bool is_over() const { return is_over_; }
-  Time next_deadline() const;
+  ScrubMissing(ScrubPass& pass, ComponentMend& mend, const AskServer& ask)
+      : context_(pass.keeping.context), pass_(pass), mend_(mend), ask_(ask) {}
+  // From the first file on. Called by a fiber.
+  void run();
 
  private:
   using One = proto::ListLostReply::One;
-  void list();
-  void listed(const Result<net::Packet>& reply);
-  void take(const proto::ListLostReply& page);
+  [[nodiscard]] Result<proto::ListLostReply> list(std::uint64_t after);
   [[nodiscard]] bool is_lost(const One& file) const;
   void mend(const One& file);
-  void report(const One& file, const std::string& what, ComponentMend::Outcome outcome, const Error& error);
-  void give_up(const std::string& why);
+  void report(const One& file, const std::string& what, const Result<bool>& made);
 
   LfsContext& context_;
+  ScrubPass& pass_;
   ComponentMend& mend_;
-  const Rebuild::Ask ask_;
-  RateLimit& rate_;
-  ScrubPass* pass_ = nullptr;
-  std::deque<One> queue_;
-  std::uint64_t after_ = 0;
-  bool has_more_ = false;
-  bool is_listing_ = false;
-  bool is_over_ = true;
-  Time next_try_{};
-  Time patience_{};  // of the server
+  const AskServer& ask_;
 };
 
 }  // namespace pif::lfs

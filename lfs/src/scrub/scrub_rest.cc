@@ -22,84 +22,88 @@ constexpr Duration kAskAgain = std::chrono::milliseconds(200);
 
 std::uint64_t ScrubRows::published_bytes() const {
   if (!component_->shape.format.is_fixed()) return offset_;
-  return std::min(tail_.bytes, fixed_component_bytes(job_->keeper.layout, job_->keeper.index,
-                                                     component_->shape.format.record_length, rows_, job_->published));
+  return std::min(tail_.bytes, fixed_component_bytes(job_.keeper.layout, job_.keeper.index,
+                                                     component_->shape.format.record_length, rows_, job_.published));
 }
 
 // Of a chunk that is shared the published rows must be known.
 bool ScrubRows::may_forget_rest() const {
-  if (job_->pass.only_look || is_changed()) return false;
+  if (job_.pass.only_look || is_changed()) return false;
   if (published_bytes() > tail_.bytes) return false;  // a keeper made rows longer than they can be
   const auto has_rest = [](const BadChunk& bad) { return bad.has_rest(); };
   return std::any_of(bad_.begin(), bad_.end(), has_rest) &&
          std::all_of(bad_.begin(), bad_.end(), [&](const BadChunk& bad) { return bad.is_known || !has_rest(bad); });
 }
 
-void ScrubRows::ask_length() {
-  LfsContext& context = job_->context();
-  if (context.now() < ask_next_) {
-    next_try_ = ask_next_;
-    return;
-  }
-  const LfsIndex sequencer =
-      context.view.is_absent(job_->node_of(0)) ? parity::deputy_of(job_->keeper.layout) : LfsIndex(0);
-  asked_ = {context.view.index(), component_->state.generation()};
-  if (sequencer == job_->keeper.index) return take_length(context.length_at_rest(component_));
-  if (!grant_) return keep_rest({Code::kUnavailable, lacking_, {}});
-  is_busy_ = true;
-  auto found = std::make_shared<FileLength>();
-  auto request = length_request({sequencer, component_->file.value, false, asked_.view, true}, component_->shape.format,
-                                [found](const LengthTold& told) -> Status {
-                                  *found = told.length;
-                                  return {};
-                                });
-  job_->pass.keeping.peers.run(
-      *grant_, [&request](access::Requests& requests) { requests.add(std::move(request)); },
-      [self = shared_from_this(), found](const Status& status) {
-        self->is_busy_ = false;
-        self->take_length(status ? Result<FileLength>(*found) : fail(status.error()));
-      });
-}
-
 // What was published meanwhile is looked at as such.
-void ScrubRows::take_length(const Result<FileLength>& length) {
-  LfsContext& context = job_->context();
-  if (component_->is_removed() || component_->failure) return end();
+bool ScrubRows::forget_rest(Time patience) {
+  LfsContext& context = job_.context();
+  const std::uint64_t view = context.view.index(), generation = component_->state.generation();
+  const auto length = ask_length(view);
+  if (job_.is_gone()) return true;
   if (!length) {
     const bool may_end = length.error().code == Code::kRetry || length.error().code == Code::kOldView;
-    if (!may_end || context.now() >= patience_) return keep_rest(length.error());
-    ask_next_ = next_try_ = context.now() + kAskAgain;
-    return;
+    if (may_end && context.now() < patience)
+      job_.pass.wait_until(context.now() + kAskAgain);
+    else
+      kept_ = length.error();
+    return true;
   }
-  const bool is_same = asked_.view == context.view.index() && asked_.generation == component_->state.generation() &&
-                       !is_changed() && context.may(Operation::kAppend, *component_) == Permission::kNow;
-  const FileLength before = job_->published;
-  extend(job_->published, *length);
-  if (is_same && job_->published == before) return forget_rest();
-  if (tries_ >= kTriesMax) return keep_rest({Code::kRetry, "the file is being appended to", {}});
-  again();
+  const bool is_same = view == context.view.index() && generation == component_->state.generation() && !is_changed() &&
+                       context.may(Operation::kAppend, *component_) == Permission::kNow;
+  const FileLength before = job_.published;
+  extend(job_.published, *length);
+  if (is_same && job_.published == before) {
+    const Status cut = cut_rest();
+    if (job_.is_gone()) return true;
+    if (!cut) kept_ = cut.error();
+    if (cut) report_forgotten();
+    return true;
+  }
+  if (tries_ < kTriesMax) return false;
+  kept_ = {Code::kRetry, "the file is being appended to", {}};
+  return true;
 }
 
-void ScrubRows::keep_rest(const Error& why) {
-  kept_ = why;
-  step();
+Result<FileLength> ScrubRows::ask_length(std::uint64_t view) {
+  LfsContext& context = job_.context();
+  const LfsIndex sequencer =
+      context.view.is_absent(job_.node_of(0)) ? parity::deputy_of(job_.keeper.layout) : LfsIndex(0);
+  if (sequencer == job_.keeper.index) return context.length_at_rest(component_);
+  if (!grant_) return fail(Code::kUnavailable, lacking_);
+  FileLength found;
+  PIF_TRY(job_.pass.keeping.peers.run(*grant_, [&](access::Requests& requests) {
+    requests.add(length_request({sequencer, component_->file.value, false, view, true}, component_->shape.format,
+                                [&found](const LengthTold& told) -> Status {
+                                  found = told.length;
+                                  return {};
+                                }));
+  }));
+  return found;
 }
 
-void ScrubRows::forget_rest() {
-  PIF_ASSERT(!is_busy_ && !kept_ && may_forget_rest(), component_->file.value);
-  is_busy_ = true;
+Status ScrubRows::cut_rest() {
+  LfsContext& context = job_.context();
+  PIF_ASSERT(!kept_ && may_forget_rest(), component_->file.value);
   component_->enter(Stage::kAppending);  // nothing else is, meanwhile
-  job_->context().components.drop_writer(*component_);
-  auto tail = std::make_shared<Result<component::Tail>>(fail(Code::kInternal, "not read"));
-  job_->pass.keeping.works.submit([self = shared_from_this(), tail] { *tail = self->published_tail(); },
-                                  [self = shared_from_this(), tail] {
-                                    if (self->component_->is_removed()) return self->forgotten({}, {});
-                                    if (!*tail) return self->forgotten(fail(tail->error()), {});
-                                    self->job_->context().batch.update(
-                                        self->component_,
-                                        [to = **tail](proto::ComponentState& state) { set_tail(state, to); },
-                                        [self, to = **tail](const Status& status) { self->forgotten(status, to); });
-                                  });
+  const daemon::AtExit end([this] { component_->end_change(); });
+  context.components.drop_writer(*component_);
+  PIF_TRY_VALUE(const component::Tail tail, job_.pass.keeping.works.run([this] { return published_tail(); }));
+  PIF_TRY(context.batch.commit(component_, [tail](proto::ComponentState& state) { set_tail(state, tail); }));
+  tail_ = tail;
+  return {};
+}
+
+// What shares a chunk with published rows is written anew without them.
+void ScrubRows::report_forgotten() {
+  job_.context().components.drop_writer(*component_);
+  for (BadChunk& bad : bad_) {
+    if (bad.published == 0)
+      report(bad, true, "forgotten: its rows are of an append that was cancelled");
+    else
+      bad.place.end = bad.place.begin + bad.published;
+  }
+  std::erase_if(bad_, [](const BadChunk& bad) { return bad.published == 0; });
 }
 
 // The chunk of the stream in which published rows end, if it is bad.
@@ -137,23 +141,6 @@ Result<component::Tail> ScrubRows::published_tail() {
   tail.index_sum =
       partial_sum(shape, ScrubStream::kIndex, first / kPerChunk, std::as_bytes(std::span(ends).subspan(1)));
   return tail;
-}
-
-void ScrubRows::forgotten(const Status& status, const component::Tail& tail) {
-  is_busy_ = false;
-  component_->end_change();
-  if (component_->is_removed() || component_->failure) return end();
-  job_->context().components.drop_writer(*component_);
-  if (!status) return keep_rest(status.error());
-  tail_ = tail;
-  for (BadChunk& bad : bad_) {
-    if (bad.published == 0)
-      report(bad, true, "forgotten: its rows are of an append that was cancelled");
-    else
-      bad.place.end = bad.place.begin + bad.published;
-  }
-  std::erase_if(bad_, [](const BadChunk& bad) { return bad.published == 0; });
-  step();
 }
 
 }  // namespace pif::lfs

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
@@ -19,29 +18,22 @@ constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 
 }  // namespace
 
-void ScrubRows::start(Done done) {
-  done_ = std::move(done);
-  again();
-}
-
-// From the beginning.
-void ScrubRows::again() {
-  bad_.clear();
-  if (const Status begun = begin(); !begun) {
-    job_->pass.report.add(component_->file, begun.error().text, false);
-    return end();
+void ScrubRows::run() {
+  bool is_over = job_.is_gone();
+  while (!is_over) {
+    if (const Status begun = begin(); !begun) return job_.pass.report.add(component_->file, begun.error().text, false);
+    is_over = look();
   }
-  step();
 }
 
 Status ScrubRows::begin() {
   ++tries_;
+  bad_.clear();
   tail_ = tail_of(component_->state);
-  const std::uint64_t published = job_->keeper.layout.rows(job_->keeper.index, job_->published.records);
+  const std::uint64_t published = job_.keeper.layout.rows(job_.keeper.index, job_.published.records);
   rows_ = std::min(published, tail_.rows);
   next_ = offset_ = 0;
   is_lost_ = false;
-  ask_next_ = {};
   kept_.reset();
   data_.reset();
   index_.reset();
@@ -50,7 +42,7 @@ Status ScrubRows::begin() {
     return fail(Code::kCorrupt, fmt::format("file {}: {} rows belong here, and there are {}", name_of(component_->file),
                                             published, tail_.rows));
   if (grant_) return {};
-  auto granted = job_->pass.keeping.peers.grant(component_->state.shape(), component_->state.epoch());
+  auto granted = job_.pass.keeping.peers.grant(component_->state.shape(), component_->state.epoch());
   if (granted)
     grant_ = std::move(*granted);
   else
@@ -58,45 +50,68 @@ Status ScrubRows::begin() {
   return {};
 }
 
-// Everything goes on from here.
-void ScrubRows::step() {
-  if (!done_ || is_busy_ || errands_ > 0) return;
-  if (component_->is_removed() || component_->failure || tail_.rows == 0) return end();
-  if (!bad_.empty()) return repair();
-  if (!job_->may_go_on(next_try_)) return;
-  if (next_ < rows_) return begin_window();
-  const bool is_all = data_ && data_->position() >= data_->size();
-  if (is_all) return end();
-  end_ = next_;
-  streams_.clear();
-  compare();  // what is behind the published rows, if there is something
+bool ScrubRows::look() {
+  if (tail_.rows == 0) return true;
+  while (!is_all()) {
+    job_.pass.pace();
+    if (job_.is_gone()) return true;
+    begin_window();
+    fetch();
+    if (job_.is_gone()) return true;
+    const Status compared = compare();
+    if (job_.is_gone()) return true;
+    if (!compared) {
+      job_.pass.report.add(component_->file, compared.error().text, false);
+      return true;
+    }
+    if (!repair()) return false;
+    if (job_.is_gone()) return true;
+  }
+  return true;
 }
 
 // ---- rows from those who keep their parity -------------------------------------------------------------------------
 
+// One behind the published rows has none.
 void ScrubRows::begin_window() {
-  const std::uint64_t n = job_->keeper.size();
+  streams_.clear();
+  end_ = next_;
+  if (next_ >= rows_) return;
+  const std::uint64_t n = job_.keeper.size();
   const std::uint64_t row_bytes = std::max<std::uint64_t>(1, tail_.bytes / tail_.rows);
   std::uint64_t rows = std::clamp<std::uint64_t>(kWindowBytes / row_bytes, 1, kWindowRows);
-  const std::uint64_t group = n * job_->keeper.shape.page_rows();
+  const std::uint64_t group = n * job_.keeper.shape.page_rows();
   if (rows > group) rows -= rows % group;
   end_ = std::min(next_ + rows, rows_);
-  job_->spend((end_ - next_) * row_bytes);
-  streams_.clear();
+  job_.spend((end_ - next_) * row_bytes);
   for (Row first = next_; first < std::min(end_, next_ + n); ++first) {
     Stream& stream = streams_.emplace_back();
-    stream.keeper = job_->keeper.layout.parity_of({job_->keeper.index, first}).lfs;
+    stream.keeper = job_.keeper.layout.parity_of({job_.keeper.index, first}).lfs;
     stream.first = first;
     stream.count = (end_ - first - 1) / n + 1;
   }
-  ++errands_;  // so that what is answered at once does not end it
-  for (Stream& stream : streams_) ask(stream);
-  if (--errands_ == 0) compare();
+}
+
+// All streams at once.
+void ScrubRows::fetch() {
+  if (streams_.empty()) return;
+  const Status status = grant_ ? job_.pass.keeping.peers.run(*grant_,
+                                                             [this](access::Requests& requests) {
+                                                               for (Stream& stream : streams_) ask(requests, stream);
+                                                             })
+                               : fail(Code::kUnavailable, lacking_);
+  if (status) return;
+  for (Stream& stream : streams_) {
+    if (left_of(stream) == 0) continue;
+    job_.miss(job_.name_of(stream.keeper), status.error());
+    if (lacking_.empty()) lacking_ = fmt::format("{}: {}", job_.name_of(stream.keeper), status.error().text);
+    skip(stream, left_of(stream));
+  }
 }
 
 // Rows of a page from the next one on that the stream has; the page of row q is the same at all keepers.
 std::uint64_t ScrubRows::left_of_page(const Stream& stream) const {
-  const std::uint64_t n = job_->keeper.size(), page_rows = job_->keeper.shape.page_rows();
+  const std::uint64_t n = job_.keeper.size(), page_rows = job_.keeper.shape.page_rows();
   const std::uint64_t parity_row = (stream.first + stream.lengths.size() * n) / n;
   return page_rows - parity_row % page_rows;
 }
@@ -106,49 +121,55 @@ void ScrubRows::skip(Stream& stream, std::uint64_t count) {
   stream.lengths.insert(stream.lengths.end(), count, kMissing);
 }
 
-void ScrubRows::ask(Stream& stream) {
-  const std::uint64_t left = stream.count - stream.lengths.size();
-  stream.is_over = stream.is_over || left == 0 || stream.bytes.size() >= kStreamBytes;
-  if (stream.is_over) return;
-  if (!grant_ || job_->is_away(stream.keeper)) {
-    if (!grant_) job_->miss(job_->name_of(stream.keeper), {Code::kUnavailable, lacking_, {}});
-    if (grant_) job_->miss_away(stream.keeper);
-    if (lacking_.empty()) lacking_ = job_->name_of(stream.keeper) + " is away";
-    return skip(stream, left);
+// What is left of the stream; one that has got long is cut off.
+void ScrubRows::ask(access::Requests& requests, Stream& stream) {
+  if (left_of(stream) == 0 || stream.bytes.size() >= kStreamBytes) return;
+  if (job_.is_away(stream.keeper)) {
+    job_.miss_away(stream.keeper);
+    if (lacking_.empty()) lacking_ = job_.name_of(stream.keeper) + " is away";
+    return skip(stream, left_of(stream));
   }
-  stream.asked = stream.is_single ? std::min(left, left_of_page(stream)) : left;
-  ++errands_;
+  stream.asked = stream.is_single ? std::min(left_of(stream), left_of_page(stream)) : left_of(stream);
   access::BulkRequest request;
   request.lfs = stream.keeper;
-  request.bytes = std::clamp<std::uint64_t>(stream.asked * job_->row_bytes(), 1, kBulkBytes);
+  request.bytes = std::clamp<std::uint64_t>(stream.asked * job_.row_bytes(), 1, kBulkBytes);
   request.patient = true;
-  request.make = [self = shared_from_this(), &stream] {
-    const std::uint64_t n = self->job_->keeper.size();
-    net::Packet packet;
-    proto::Reconstruct& asked = *packet.envelope.mutable_reconstruct();
-    asked.set_file(self->component_->file.value);
-    asked.set_index(self->job_->keeper.index);
-    asked.set_first(stream.first + stream.lengths.size() * n);
-    asked.set_count((stream.asked - 1) * n + 1);
-    *asked.mutable_file_length() = wire::proto_of(self->job_->published);
-    return packet;
+  request.make = [this, &stream] { return question(stream); };
+  request.take = [this, &requests, &stream](net::Packet& reply) -> Status {
+    if (const Status taken = take(stream, reply); !taken) pass_over(stream, taken.error());
+    ask(requests, stream);
+    return {};
   };
-  request.take = [self = shared_from_this(), &stream](net::Packet& reply) { return self->take(stream, reply); };
-  job_->pass.keeping.peers.run(
-      *grant_, [&request](access::Requests& requests) { requests.add(std::move(request)); },
-      [self = shared_from_this(), &stream](const Status& status) { self->answered(stream, status); });
+  request.refused = [this, &requests, &stream](const Error& error) -> Status {
+    pass_over(stream, error);
+    ask(requests, stream);
+    return {};
+  };
+  requests.add(std::move(request));
 }
 
-Status ScrubRows::take(Stream& stream, net::Packet& reply) {
+net::Packet ScrubRows::question(const Stream& stream) const {
+  const std::uint64_t n = job_.keeper.size();
+  net::Packet packet;
+  proto::Reconstruct& asked = *packet.envelope.mutable_reconstruct();
+  asked.set_file(component_->file.value);
+  asked.set_index(job_.keeper.index);
+  asked.set_first(stream.first + stream.lengths.size() * n);
+  asked.set_count((stream.asked - 1) * n + 1);
+  *asked.mutable_file_length() = wire::proto_of(job_.published);
+  return packet;
+}
+
+Status ScrubRows::take(Stream& stream, const net::Packet& reply) {
   const std::uint64_t rows = reply.envelope.read_reply().rows();
   const auto body = reply.body.span();
   if (rows == 0 || rows > stream.asked)
     return fail(Code::kInvalid, fmt::format("{} rows came for {}", rows, stream.asked));
   std::vector<std::uint32_t> lengths;
   std::span<const std::byte> data = body;
-  if (job_->keeper.format().is_fixed()) {
-    PIF_TRY_VALUE(const std::uint32_t last, last_row_bytes(body.size(), rows, job_->keeper.format().record_length));
-    lengths.assign(rows, job_->keeper.format().record_length);
+  if (job_.keeper.format().is_fixed()) {
+    PIF_TRY_VALUE(const std::uint32_t last, last_row_bytes(body.size(), rows, job_.keeper.format().record_length));
+    lengths.assign(rows, job_.keeper.format().record_length);
     lengths.back() = last;
   } else {
     PIF_TRY_VALUE(VariableBody parsed, parse_variable(body, rows));
@@ -166,55 +187,43 @@ Status ScrubRows::take(Stream& stream, net::Packet& reply) {
   return {};
 }
 
-// What cannot be had is passed over, as little as possible: a page that is bad has others around it.
-void ScrubRows::answered(Stream& stream, const Status& status) {
-  PIF_ASSERT(errands_ > 0, component_->file.value);
-  if (!status) {
-    const Error& error = status.error();
-    const bool is_one_page = stream.is_single || stream.asked <= left_of_page(stream);
-    // It is away, or another member of all its groups, whom it names in its text.
-    if (access::is_lost(error.code)) job_->note_away(stream.keeper);
-    if (is_one_page || error.code != Code::kCorrupt) {
-      if (lacking_.empty()) lacking_ = fmt::format("{}: {}", job_->name_of(stream.keeper), error.text);
-      job_->miss(job_->name_of(stream.keeper), error);
-      skip(stream, is_one_page ? stream.asked : stream.count - stream.lengths.size());
-    }
-    stream.is_single = true;
+// What cannot be had, as little as possible: a page that is bad has others around it.
+void ScrubRows::pass_over(Stream& stream, const Error& error) {
+  const bool is_one_page = stream.is_single || stream.asked <= left_of_page(stream);
+  // It is away, or another member of all its groups, whom it names in its text.
+  if (access::is_lost(error.code)) job_.note_away(stream.keeper);
+  if (is_one_page || error.code != Code::kCorrupt) {
+    if (lacking_.empty()) lacking_ = fmt::format("{}: {}", job_.name_of(stream.keeper), error.text);
+    job_.miss(job_.name_of(stream.keeper), error);
+    skip(stream, is_one_page ? stream.asked : left_of(stream));
   }
-  --errands_;
-  ++errands_;  // ask() may answer at once
-  ask(stream);
-  if (--errands_ == 0) compare();
+  stream.is_single = true;
 }
 
 // ---- comparing -----------------------------------------------------------------------------------------------------
 
 // Streams that were cut off end the window.
-void ScrubRows::compare() {
-  PIF_ASSERT(!is_busy_ && errands_ == 0 && bad_.empty(), component_->file.value);
-  const std::uint64_t n = job_->keeper.size();
+Status ScrubRows::compare() {
+  PIF_ASSERT(bad_.empty() && !component_->is_removed(), component_->file.value);
+  const std::uint64_t n = job_.keeper.size();
   Row end = end_;
   for (const Stream& stream : streams_)
-    if (stream.lengths.size() < stream.count) end = std::min(end, stream.first + stream.lengths.size() * n);
+    if (left_of(stream) > 0) end = std::min(end, stream.first + stream.lengths.size() * n);
   PIF_ASSERT(end > next_ || streams_.empty(), end, next_);
-  if (component_->is_removed()) return this->end();
-  result_ = open();  // here, where it is not removed at the same time: nobody would know of files made anew then
-  if (!result_) return compared();
-  is_busy_ = true;
-  job_->pass.keeping.works.submit(
-      [self = shared_from_this(), end, is_last = end == rows_] { self->feed(end, is_last); },
-      [self = shared_from_this(), end] {
-        self->is_busy_ = false;
-        self->next_ = end;
-        self->compared();
-      });
+  PIF_TRY(open());  // here, where it is not removed at the same time: nobody would know of files made anew then
+  job_.pass.keeping.works.run([&] { feed(end, end == rows_); });
+  next_ = end;
+  bad_ = data_->take_bad();
+  if (!index_) return {};
+  for (BadChunk& bad : index_->take_bad()) bad_.push_back(std::move(bad));
+  return {};
 }
 
 Status ScrubRows::open() {
   if (files_) return {};
   // One that is missing is like one that ends before its first byte.
-  const auto mode = job_->pass.only_look ? component::OpenMode::kRead : component::OpenMode::kCreate;
-  PIF_TRY_VALUE(files_, component::open_files(job_->storage, job_->stem, component_->shape.format, mode));
+  const auto mode = job_.pass.only_look ? component::OpenMode::kRead : component::OpenMode::kCreate;
+  PIF_TRY_VALUE(files_, component::open_files(job_.storage, job_.stem, component_->shape.format, mode));
   data_.emplace(ScrubStream::kData, component_->shape, tail_, *files_);
   if (!component_->shape.format.is_fixed()) index_.emplace(ScrubStream::kIndex, component_->shape, tail_, *files_);
   return {};
@@ -237,7 +246,7 @@ void ScrubRows::feed(Row end, bool is_last) {
 
 // As it came; not known: nothing came.
 std::span<const std::byte> ScrubRows::row_of(Row row, bool& is_known) const {
-  const std::uint64_t n = job_->keeper.size();
+  const std::uint64_t n = job_.keeper.size();
   const Stream& stream = streams_[(row - next_) % n];
   const std::uint64_t i = (row - stream.first) / n;
   PIF_ASSERT(row >= stream.first && i < stream.lengths.size(), row, stream.first, stream.lengths.size());
@@ -289,58 +298,39 @@ bool ScrubRows::is_changed() const {
   return component_->stage() != Stage::kResting || tail_of(component_->state) != tail_;
 }
 
-void ScrubRows::compared() {
-  if (component_->is_removed() || component_->failure) return end();
-  if (!result_) {
-    job_->pass.report.add(component_->file, result_.error().text, false);
-    return end();
-  }
-  bad_ = data_->take_bad();
-  if (index_) {
-    for (BadChunk& bad : index_->take_bad()) bad_.push_back(std::move(bad));
-  }
-  patience_ = job_->context().now() + kPatience;
-  step();
-}
-
 // ---- repair --------------------------------------------------------------------------------------------------------
 
-void ScrubRows::repair() {
-  const Time now = job_->context().now();
-  const bool is_whole = std::all_of(bad_.begin(), bad_.end(), [this](const BadChunk& bad) {
+// No bad chunk is the last one.
+bool ScrubRows::is_whole() const {
+  return std::all_of(bad_.begin(), bad_.end(), [this](const BadChunk& bad) {
     return bad.stream == ScrubStream::kData ? bad.place.end < tail_.bytes : bad.place.end < tail_.rows * 8;
   });
-  const bool is_sure =
-      is_whole && std::all_of(bad_.begin(), bad_.end(), [](const BadChunk& bad) { return bad.is_known; });
-  const bool is_free = job_->context().may(Operation::kCheckpoint, *component_) == Permission::kNow &&
-                       !component_->dirty && !job_->context().input_locks.is_held(component_->file);
-  if (!is_free && (!job_->pass.only_look || !is_sure) && now < patience_) {
-    next_try_ = now + kLookAgain;
-    return;
+}
+
+bool ScrubRows::repair() {
+  LfsContext& context = job_.context();
+  const Time patience = context.now() + kPatience;
+  while (!bad_.empty()) {
+    job_.pass.await_leave();
+    if (job_.is_gone()) return true;
+    const bool is_whole = this->is_whole();
+    const bool is_sure =
+        is_whole && std::all_of(bad_.begin(), bad_.end(), [](const BadChunk& bad) { return bad.is_known; });
+    const bool is_free = context.may(Operation::kCheckpoint, *component_) == Permission::kNow && !component_->dirty &&
+                         !context.input_locks.is_held(component_->file);
+    if (!is_free && (!job_.pass.only_look || !is_sure) && context.now() < patience) {
+      job_.pass.wait_until(context.now() + kLookAgain);
+      continue;
+    }
+    if (!is_sure && is_changed() && tries_ < kTriesMax) return false;
+    if (is_free && !kept_ && may_forget_rest()) {
+      if (!forget_rest(patience)) return false;
+      continue;
+    }
+    take_those_to_write(!job_.pass.only_look && is_free && (is_whole || !is_changed()));
+    if (!bad_.empty()) rewrite();
   }
-  next_try_ = kNever;
-  if (!is_sure && is_changed() && tries_ < kTriesMax) {
-    return again();
-  }
-  if (is_free && !kept_ && may_forget_rest()) return ask_length();
-  take_those_to_write(!job_->pass.only_look && is_free && (is_whole || !is_changed()));
-  if (bad_.empty()) return step();
-  is_busy_ = true;
-  component_->enter(Stage::kCheckpointing);  // nothing is appended meanwhile
-  job_->pass.keeping.works.submit(
-      [self = shared_from_this()] {
-        auto files = component::open_files(self->job_->storage, self->job_->stem, self->component_->shape.format,
-                                           component::OpenMode::kWrite);
-        self->result_ =
-            files ? rewrite_chunks(self->component_->shape, self->tail_, *files, self->bad_) : fail(files.error());
-        if (self->result_) self->result_ = self->job_->storage.sync_folder(self->job_->folder());
-      },
-      [self = shared_from_this()] {
-        // A file that was missing is another one now than the LFS has open: rows that are appended go there.
-        if (!self->component_->is_removed()) self->job_->context().components.close_files(*self->component_);
-        self->component_->end_change();
-        self->rewritten(self->result_);
-      });
+  return true;
 }
 
 // The others are told of. But what is wholly behind the published rows is no damage of the file.
@@ -357,35 +347,34 @@ void ScrubRows::take_those_to_write(bool may_write) {
 }
 
 std::string ScrubRows::why_left(const BadChunk& bad) const {
-  if (job_->pass.only_look) return "not repaired, as was asked for";
+  if (job_.pass.only_look) return "not repaired, as was asked for";
   if (!bad.is_known) return "not repaired: its rows cannot be had: " + lacking_;
   if (bad.has_rest() && kept_) return "not repaired: it has rows that may be published yet: " + kept_->text;
   return "not repaired: it is in use";
 }
 
-void ScrubRows::rewritten(const Status& status) {
-  is_busy_ = false;
-  for (const BadChunk& bad : std::exchange(bad_, {})) {
-    if (component_->is_removed()) break;
-    report(bad, status.has_value(),
+void ScrubRows::rewrite() {
+  component_->enter(Stage::kCheckpointing);  // nothing is appended meanwhile
+  const daemon::AtExit end([this] { component_->end_change(); });
+  const Status status = job_.pass.keeping.works.run([this]() -> Status {
+    PIF_TRY_VALUE(auto files, component::open_files(job_.storage, job_.stem, component_->shape.format,
+                                                    component::OpenMode::kWrite));
+    PIF_TRY(rewrite_chunks(component_->shape, tail_, files, bad_));
+    return job_.storage.sync_folder(job_.folder());
+  });
+  const auto bad = std::exchange(bad_, {});
+  if (component_->is_removed()) return;
+  // A file that was missing is another one now than the LFS has open: rows that are appended go there.
+  job_.context().components.close_files(*component_);
+  for (const BadChunk& chunk : bad)
+    report(chunk, status.has_value(),
            status ? "rebuilt out of the parity that others keep" : "not repaired: " + status.error().text);
-  }
-  step();
 }
 
-void ScrubRows::report(const BadChunk& bad, bool is_repaired, const std::string& what) {
-  const std::string text =
-      fmt::format("file {}, bytes {} to {} of {} here: {}; {}", name_of(component_->file), bad.place.begin,
-                  bad.place.end, bad.stream == ScrubStream::kData ? ".dat" : ".idx", bad.why, what);
-  if (job_->pass.report.may_log()) spdlog::warn("{}", text);
-  job_->pass.report.add(component_->file, text, is_repaired);
-}
-
-void ScrubRows::end() {
-  if (!done_) return;
-  next_try_ = kNever;
-  const Done done = std::exchange(done_, {});
-  done();
+void ScrubRows::report(const BadChunk& bad, bool is_repaired, const std::string& what) const {
+  job_.report(fmt::format("file {}, bytes {} to {} of {} here: {}; {}", name_of(component_->file), bad.place.begin,
+                          bad.place.end, bad.stream == ScrubStream::kData ? ".dat" : ".idx", bad.why, what),
+              is_repaired);
 }
 
 }  // namespace pif::lfs

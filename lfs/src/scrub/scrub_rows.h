@@ -5,7 +5,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 
@@ -14,15 +13,11 @@
 
 namespace pif::lfs {
 
-class ScrubRows : public std::enable_shared_from_this<ScrubRows> {
+class ScrubRows {
  public:
-  using Done = std::function<void()>;
-  explicit ScrubRows(std::shared_ptr<ScrubJob> job) : job_(std::move(job)), component_(job_->component) {}
-  // done: later, or before this returns.
-  void start(Done done);
-  // What had to wait, for the rate or for a change of the component, goes on if it may.
-  void advance() { step(); }
-  Time next_deadline() const { return next_try_; }
+  explicit ScrubRows(ScrubJob& job) : job_(job), component_(job.component) {}
+  // Called by a fiber, once.
+  void run();
 
  private:
   static constexpr unsigned kTriesMax = 3;  // of a component that changes meanwhile
@@ -37,37 +32,41 @@ class ScrubRows : public std::enable_shared_from_this<ScrubRows> {
     std::vector<std::uint32_t> lengths;  // the same; kMissing: it did not come
     std::vector<std::byte> bytes;
     bool is_single = false;  // a page at a time, as a longer piece could not be had
-    bool is_over = false;    // nothing more comes
   };
 
   [[nodiscard]] Status begin();
-  void again();
-  void step();
+  // False: the component changes meanwhile, and is to be looked at from the beginning.
+  [[nodiscard]] bool look();
+  bool is_all() const { return next_ >= rows_ && data_ && data_->position() >= data_->size(); }
   void begin_window();
-  void ask(Stream& stream);
-  [[nodiscard]] Status take(Stream& stream, net::Packet& reply);
-  void answered(Stream& stream, const Status& status);
+  void fetch();
+  void ask(access::Requests& requests, Stream& stream);
+  net::Packet question(const Stream& stream) const;
+  [[nodiscard]] Status take(Stream& stream, const net::Packet& reply);
+  void pass_over(Stream& stream, const Error& error);
   void skip(Stream& stream, std::uint64_t count);
+  std::uint64_t left_of(const Stream& stream) const { return stream.count - stream.lengths.size(); }
   std::uint64_t left_of_page(const Stream& stream) const;
-  void compare();
-  void compared();
-  void repair();
+  // Fills bad_.
+  [[nodiscard]] Status compare();
+  // False: as look().
+  [[nodiscard]] bool repair();
+  bool is_whole() const;
   void take_those_to_write(bool may_write);
   std::string why_left(const BadChunk& bad) const;
-  void rewritten(const Status& status);
-  void report(const BadChunk& bad, bool is_repaired, const std::string& what);
+  void rewrite();
+  void report(const BadChunk& bad, bool is_repaired, const std::string& what) const;
   bool is_changed() const;
-  void end();
 
   // ---- scrub_rest.cc: what is behind the published rows ----
   std::uint64_t published_bytes() const;
   bool may_forget_rest() const;
-  void ask_length();
-  void take_length(const Result<FileLength>& length);
-  void keep_rest(const Error& why);
-  void forget_rest();
+  // False: as look(). patience: until when it waits for others.
+  [[nodiscard]] bool forget_rest(Time patience);
+  [[nodiscard]] Result<FileLength> ask_length(std::uint64_t view);
+  [[nodiscard]] Status cut_rest();
+  void report_forgotten();
   [[nodiscard]] Result<component::Tail> published_tail();
-  void forgotten(const Status& status, const component::Tail& tail);
   const BadChunk* half_published(ScrubStream stream) const;
 
   // Away from the loop.
@@ -77,37 +76,25 @@ class ScrubRows : public std::enable_shared_from_this<ScrubRows> {
   std::span<const std::byte> row_of(Row row, bool& is_known) const;
   [[nodiscard]] Status open();
 
-  const std::shared_ptr<ScrubJob> job_;
+  ScrubJob& job_;
   const ComponentPtr component_;
-  Done done_;
   std::unique_ptr<access::Grant> grant_;
+  unsigned tries_ = 0;
+  std::string lacking_;  // why rows of this component could not be had, the first time
+
+  // Of one try.
   component::Tail tail_;
   std::uint64_t rows_ = 0;  // published
   Row next_ = 0;
-  Row end_ = 0;  // of the window
-  std::deque<Stream> streams_;
-  unsigned errands_ = 0;
-  unsigned tries_ = 0;
-  bool is_busy_ = false;
-  Time next_try_ = kNever;
-  Time patience_{};      // until when a repair waits for others
-  std::string lacking_;  // why rows of this component could not be had, the first time
-  struct Moment {        // of a question for the length
-    std::uint64_t view = 0;
-    std::uint64_t generation = 0;  // of the component's rows
-  };
-  Moment asked_;
-  Time ask_next_{};            // not before
-  std::optional<Error> kept_;  // why rows behind the published ones stay though they are bad; nothing: not known yet
-
-  // Of the work under way.
+  Row end_ = 0;                 // of the window
+  std::deque<Stream> streams_;  // of the window
+  std::vector<BadChunk> bad_;   // of the window
+  std::optional<Error> kept_;   // why rows behind the published ones stay though they are bad; nothing: not known yet
   std::optional<component::Files> files_;
   std::optional<ChunkCheck> data_;
   std::optional<ChunkCheck> index_;
   std::uint64_t offset_ = 0;  // of the next row in .dat
   bool is_lost_ = false;      // where rows begin is not known any more
-  Status result_;
-  std::vector<BadChunk> bad_;
 };
 
 }  // namespace pif::lfs
