@@ -104,7 +104,7 @@ struct Lfs::Impl {
   Managing managing{context};
   Reporting reporting{context, managing};
   Keeping keeping{context, writing.seal_sync()};
-  Overwriting overwriting{context, keeping.peers};
+  Overwriting overwriting{context, keeping.peers, [this] { return holding.is_asked(); }};
   AppendCoordinator append_coordinator{context, keeping.peers};
   Deputy deputy{context};
   Lengths lengths{context, append_coordinator, managing.aside()};
@@ -162,11 +162,10 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 
 Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), holding.next_deadline(),
-                   waiting_room.next_deadline(), context.replies.next_deadline(), appending.next_deadline(),
-                   append_coordinator.next_deadline(), writing.next_deadline(), covering.next_deadline(),
-                   rebuild.next_deadline(), holding.is_asked() ? kNever : scrub.next_deadline(),
-                   stand_in.next_deadline(), drill.next_deadline(), reporting.next_deadline(),
-                   worker_host.next_deadline()});
+                   waiting_room.next_deadline(), context.replies.next_deadline(), append_coordinator.next_deadline(),
+                   writing.next_deadline(), covering.next_deadline(), rebuild.next_deadline(),
+                   holding.is_asked() ? kNever : scrub.next_deadline(), stand_in.next_deadline(), drill.next_deadline(),
+                   reporting.next_deadline(), worker_host.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
@@ -345,8 +344,7 @@ bool Lfs::Impl::end_turn() {
   stand_in.tick();
   drill.tick();
   writing.advance();
-  if (!holding.is_asked()) overwriting.advance();
-  appending.advance();
+  if (!holding.is_asked()) overwriting.go_on();
   append_coordinator.advance();
   reading.advance();
   const bool committed = !is_held && !context.batch.empty();
@@ -360,8 +358,7 @@ bool Lfs::Impl::end_turn() {
   context.components.evict();
   // A commit, or an executor that works at once, may let the next batch start.
   if (holding.is_asked()) return committed || context.fibers.next_deadline() <= context.now();
-  return committed || !context.batch.empty() || context.fibers.next_deadline() <= context.now() ||
-         (overwriting.waiting() && !overwriting.busy());
+  return committed || !context.batch.empty() || context.fibers.next_deadline() <= context.now();
 }
 
 }  // namespace pif::lfs

@@ -78,6 +78,12 @@ struct Component {
   // What changed it is over, whether it went well or not: back to where it began. Nothing, if it failed or was removed.
   void end_change();
   Permission may(Operation what, bool is_checkpoint_due = false) const;
+  // Waits until what it goes through has ended, it has failed or was removed, or until then: false. Called by a fiber.
+  bool await_change(daemon::Fibers& fibers, Time until = kNever);
+  // The same with a wait that others may end, too.
+  void end_at_change(daemon::Fibers& fibers, daemon::Fibers::WaitId id) { waiting_.emplace_back(&fibers, id); }
+  // Those who wait look again.
+  void notify();
   // Its file was committed once, in this run or another: it cannot have been given up while it was created.
   void make_by_append() {
     by_append = true;
@@ -90,6 +96,7 @@ struct Component {
 
  private:
   Stage stage_;
+  std::vector<std::pair<daemon::Fibers*, daemon::Fibers::WaitId>> waiting_;
 };
 using ComponentPtr = std::shared_ptr<Component>;
 
