@@ -162,8 +162,8 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 
 Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), holding.next_deadline(),
-                   waiting_room.next_deadline(), context.replies.next_deadline(), append_coordinator.next_deadline(),
-                   writing.next_deadline(), covering.next_deadline(), rebuild.next_deadline(),
+                   waiting_room.next_deadline(), context.replies.next_deadline(), writing.next_deadline(),
+                   covering.next_deadline(), rebuild.next_deadline(),
                    holding.is_asked() ? kNever : scrub.next_deadline(), stand_in.next_deadline(), drill.next_deadline(),
                    reporting.next_deadline(), worker_host.next_deadline()});
 }
@@ -345,7 +345,6 @@ bool Lfs::Impl::end_turn() {
   drill.tick();
   writing.advance();
   if (!holding.is_asked()) overwriting.go_on();
-  append_coordinator.advance();
   reading.advance();
   const bool committed = !is_held && !context.batch.empty();
   if (!is_held) context.batch.flush();

@@ -148,6 +148,7 @@ Status Appending::append_rows(const Request& request, const proto::AppendRows& a
 Result<Appending::Line*> Appending::line_of(const ComponentPtr& component) {
   Line& line = lines_[component->file.value];
   if (!line.component) line.component = component;
+  PIF_ASSERT(line.component->file == component->file, component->file.value);
   if (line.component != component)  // what waits and what is under way is of that one
     return fail(Code::kRetry, "an earlier component of the file is still being appended to");
   if (line.requests >= kWaitingMax) return fail(Code::kRetry, fmt::format("{} appends are waiting here", kWaitingMax));
@@ -283,6 +284,7 @@ Appending::Place Appending::place_of(const Component& c, const Rows& w) {
 Status Appending::write(Line& line, const Rows& rows) {
   Component& c = *line.component;
   const bool is_first = !line.round;
+  PIF_ASSERT(rows.generation == c.state.generation() && takes_rows(line), c.file.value, rows.generation);
   if (is_first) {
     PIF_ASSERT(c.writer && c.writer->rows() >= c.state.rows(), c.file.value, c.state.rows());
     line.round = std::make_shared<Round>(context_.fibers);
@@ -298,6 +300,7 @@ Status Appending::write(Line& line, const Rows& rows) {
     return *round->result;
   }
   round->result = make_durable(line.component, *round);
+  PIF_ASSERT(line.round == round, c.file.value);
   line.round.reset();
   if (!*round->result) context_.components.drop_writer(c);  // the next one goes on after what is durable
   c.end_change();

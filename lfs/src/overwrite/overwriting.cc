@@ -132,6 +132,7 @@ Status Overwriting::wait_in_queue(Waiting& waiting) {
       continue;
     }
     if (!waiting.is_taken) look_again();
+    PIF_ASSERT(!waiting.is_taken || is_busy_, waiting.key.request);  // with its batch under way
     waiting.wait = context_.fibers.begin_wait();
     if (!context_.fibers.wait(waiting.wait, waiting.is_taken ? kNever : waiting.deadline) && !waiting.is_taken)
       return fail(Code::kRetry, "the overwrite could not begin in time");
@@ -160,6 +161,7 @@ Status Overwriting::clear_hurdle(Waiting& waiting) {
 }
 
 void Overwriting::warm(Waiting& waiting) {
+  PIF_ASSERT(waiting.hurdle == Hurdle::kCold);
   const auto slot = warming_.acquire();
   const Component& c = *waiting.component;
   if (waiting.is_taken || !c.reader || !c.files) return;  // refused, removed, or closed meanwhile
@@ -283,6 +285,7 @@ bool Overwriting::write_batch() {
   });
   add_to_log(batch);
   const Status written = context_.disk([this] { return context_.log.write_batch(); });
+  PIF_ASSERT(is_busy_ && !context_.checkpointing);
   context_.log.end_batch(written.has_value());
   if (!written) spdlog::error("{}", written.error().text);
   if (written) context_.numbers.became_durable(images.back().number);
@@ -498,6 +501,7 @@ Status Overwriting::empty_log() {
   PIF_TRY(commit_tails(components));
   dedup_.expire(context_.now());
   PIF_ASSERT(!context_.log.failed());
+  PIF_ASSERT(is_busy_ && context_.checkpointing);
   const LoggedRequests requests = dedup_.snapshot();
   return context_.disk([&] { return context_.log.checkpoint(0, requests); });
 }

@@ -28,10 +28,12 @@ Result<std::uint64_t> PublishedRows::ask(const ComponentPtr& component) {
   const auto before = std::exchange(newest, std::make_shared<Question>());
   const auto own = newest;
   while (before && !before->rows) ended_.wait();
+  PIF_ASSERT(!own->is_sent && !own->rows, component->file.value);
   own->is_sent = true;
   own->rows = send(*component);
   if (const auto at = newest_.find(component); at != newest_.end() && at->second == own) newest_.erase(at);
   ended_.notify();
+  PIF_ASSERT(own->rows.has_value());
   return *own->rows;
 }
 
