@@ -21,7 +21,6 @@
 #include "parity/lacking.h"
 #include "parity/rebuild.h"
 #include "parity/reconstructing.h"
-#include "parity/stand_in.h"
 #include "pif/base/limits.h"
 #include "pif/base/version.h"
 #include "pif/net/calls.h"
@@ -34,6 +33,7 @@
 #include "requests/writing.h"
 #include "scrub/drill.h"
 #include "scrub/scrub.h"
+#include "stand_in/stand_in.h"
 #include "store/catalogue.h"
 #include "store/recovery.h"
 #include "store/root.h"
@@ -49,6 +49,7 @@ constexpr std::uint32_t kWindowRequests =
     1024;  // the same, in requests: transports queue 4,096 for a peer that does not read
 constexpr unsigned kDeliveriesPerTurn = 64;         // handled before what they caused is committed
 constexpr std::uint64_t kBytesPerTurn = 16u << 20;  // the same, as net::Turns counts them
+constexpr std::size_t kFibersMax = 12288;  // each has a stack of two mappings; the kernel gives a process 65,530
 constexpr Duration kTurnMax = std::chrono::seconds(1);
 constexpr Duration kTimeoutMax = std::chrono::hours(1);
 constexpr Duration kTimeoutDefault = std::chrono::seconds(30);
@@ -104,7 +105,7 @@ struct Lfs::Impl {
   Managing managing{context};
   Reporting reporting{context, managing};
   Keeping keeping{context, writing.seal_sync()};
-  Overwriting overwriting{context, keeping.peers};
+  Overwriting overwriting{context, keeping.peers, [this] { return holding.is_asked(); }};
   AppendCoordinator append_coordinator{context, keeping.peers};
   Deputy deputy{context};
   Lengths lengths{context, append_coordinator, managing.aside()};
@@ -163,8 +164,7 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 
 Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), waiting_room.next_deadline(),
-                   context.replies.next_deadline(), appending.next_deadline(), append_coordinator.next_deadline(),
-                   worker_host.next_deadline()});
+                   context.replies.next_deadline(), worker_host.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
@@ -264,6 +264,8 @@ void Lfs::Impl::dispatch(Request request) {
     if (!allowed) return context.replies.answer(request, fail(std::move(allowed.error())));
     request.capability = *allowed;
   }
+  if (context.fibers.count() >= kFibersMax)
+    return context.replies.answer(request, fail(Code::kRetry, "too many requests are under way here"));
   const Handler* const instead = stand_in.find(request);  // of an absent LFS
   run(instead != nullptr ? *instead : *handler, std::move(request));
 }
@@ -337,9 +339,7 @@ bool Lfs::Impl::end_turn() {
   // While changes are held none begins; those under way end first.
   const bool is_held = holding.is_asked() && !overwriting.busy();
   rebuild.turn(context.standing == Standing::kServing && !holding.is_asked());
-  if (!holding.is_asked()) overwriting.advance();
-  appending.advance();
-  append_coordinator.advance();
+  if (!holding.is_asked()) overwriting.go_on();
   const bool committed = !is_held && !context.batch.empty();
   if (!is_held) context.batch.flush();
   if (is_held) holding.begin();
@@ -350,8 +350,7 @@ bool Lfs::Impl::end_turn() {
   context.components.evict();
   // A commit, or an executor that works at once, may let the next batch start.
   if (holding.is_asked()) return committed || context.fibers.next_deadline() <= context.now();
-  return committed || !context.batch.empty() || context.fibers.next_deadline() <= context.now() ||
-         (overwriting.waiting() && !overwriting.busy());
+  return committed || !context.batch.empty() || context.fibers.next_deadline() <= context.now();
 }
 
 }  // namespace pif::lfs

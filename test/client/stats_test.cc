@@ -14,7 +14,7 @@ const OperationStats& operation(const std::vector<OperationStats>& all, const st
   return at == all.end() ? kNone : *at;
 }
 
-const DaemonStats& daemon(const std::vector<DaemonStats>& all, const std::string& node) {
+const DaemonStats& run_daemon(const std::vector<DaemonStats>& all, const std::string& node) {
   const auto at = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.node == node; });
   REQUIRE(at != all.end());
   return *at;
@@ -57,7 +57,7 @@ TEST_CASE("a request's time is in the latencies of who asked and of who answered
     CHECK(ours.latency.total() == 10);
     CHECK(ours.longest <= ours.latency.percentile(100));
     CHECK(ours.total >= ours.longest);
-    const auto theirs = operation(daemon(must(client.daemon_stats()), "server").operations, "make_folder");
+    const auto theirs = operation(run_daemon(must(client.daemon_stats()), "server").operations, "make_folder");
     CHECK(theirs.count == 10);
     CHECK(theirs.latency.total() == 10);
     CHECK(theirs.total <= ours.total);
@@ -74,7 +74,7 @@ TEST_CASE("every daemon that is up says what it did since its start") {
     CHECK(operation(all[0].operations, "create").count == 1);
     std::uint64_t written = 0;
     for (const auto* node : {"lfs0", "lfs1", "lfs2"}) {
-      const DaemonStats& lfs = daemon(all, node);
+      const DaemonStats& lfs = run_daemon(all, node);
       written += operation(lfs.operations, "write").bytes_in;
       CHECK(!lfs.version.empty());
       CHECK(lfs.log_bytes == 0);
@@ -83,7 +83,7 @@ TEST_CASE("every daemon that is up says what it did since its start") {
     CHECK(written == 1000);
     File file = must(client.open("/f", Client::Mode::kWrite));
     must(file.write_at(0, pattern(100, 9)));
-    CHECK(daemon(must(client.daemon_stats()), must(client.status()).nodes[file.nodes()[0] - 1].name).log_bytes > 0);
+    CHECK(run_daemon(must(client.daemon_stats()), must(client.status()).nodes[file.nodes()[0] - 1].name).log_bytes > 0);
     fs.cluster.kill_lfs(2);
     self.pause(std::chrono::seconds(15));
     CHECK(must(client.daemon_stats()).size() == 3);

@@ -81,11 +81,18 @@ Sequencer::Publication publication_of(const proto::ComponentState& state) {
 
 bool is_longer(const FileLength& a, const FileLength& b) { return a.records > b.records || a.bytes > b.bytes; }
 
-AppendCoordinator::AppendCoordinator(LfsContext& context, Peers& peers) : context_(context), noting_(context, peers) {
+AppendCoordinator::AppendCoordinator(LfsContext& context, Peers& peers)
+    : context_(context), noting_(context, peers), grants_(context.fibers) {
   context.operations.bind<&AppendCoordinator::reserve>(*this);
   context.operations.bind<&AppendCoordinator::append_done>(*this);
   context.operations.bind<&AppendCoordinator::append_cancel>(*this);
   context.view_watchers.emplace_back([this] { adopt_view(); });
+  context.fibers.start([this] { watch(); });
+}
+
+bool AppendCoordinator::File::is_quiet() const {
+  return sequencer.idle() && publishing == Publishing::kNothing && !is_settling && !sent && !wants_to_settle() &&
+         tell_at == kNever;
 }
 
 // ---- who sequences -------------------------------------------------------------------------------------------------
@@ -161,33 +168,24 @@ std::uint64_t AppendCoordinator::first_generation(const proto::ComponentState& s
   return std::max(next, own);
 }
 
-AppendCoordinator::File* AppendCoordinator::find(FileId file) const {
+AppendCoordinator::FilePtr AppendCoordinator::find(FileId file) const {
   const auto at = files_.find(file.value);
-  return at == files_.end() ? nullptr : at->second.get();
-}
-
-AppendCoordinator::File* AppendCoordinator::find(std::uint64_t id, std::uint64_t number) const {
-  File* const file = find(FileId(id));
-  return file != nullptr && file->number == number ? file : nullptr;
-}
-
-AppendCoordinator::File* AppendCoordinator::find_in_period(std::uint64_t id, std::uint64_t period) const {
-  File* const file = find(FileId(id));
-  return file != nullptr && file->period == period ? file : nullptr;
+  return at == files_.end() ? nullptr : at->second;
 }
 
 bool AppendCoordinator::is_publishing(FileId file) const {
-  const File* const found = find(file);
+  const FilePtr found = find(file);
   return found != nullptr && (found->publishing != Publishing::kNothing || found->sent);
 }
 
 bool AppendCoordinator::is_at_rest(FileId file) const {
-  const File* const found = find(file);
+  const FilePtr found = find(file);
   return found == nullptr || (found->is_acting && !found->is_settling && found->sequencer.idle() && !found->sent &&
                               found->publishing == Publishing::kNothing && found->unsettled.empty());
 }
 
-AppendCoordinator::File& AppendCoordinator::make_file(const ComponentPtr& component, const Publication& start) {
+const AppendCoordinator::FilePtr& AppendCoordinator::make_file(const ComponentPtr& component,
+                                                               const Publication& start) {
   const auto& state = component->state;
   auto& slot = files_[component->file.value];
   PIF_ASSERT(!slot, component->file.value);
@@ -197,23 +195,24 @@ AppendCoordinator::File& AppendCoordinator::make_file(const ComponentPtr& compon
                       first_generation(state),
                       state.grants(),
                       context_.now()});
-  slot->number = slot->period = ++last_period_;
+  slot->period = ++last_period_;
   slot->start = start;
   slot->is_settled = !slot->has_parity();
   PIF_ASSERT(slot->sequencer.generation() > state.grants(), slot->sequencer.generation(), state.grants());
-  return *slot;
+  context_.fibers.start([this, file = slot, period = slot->period] { serve(file, period); });
+  return slot;
 }
 
 // ---- reserving -----------------------------------------------------------------------------------------------------
 
-Result<AppendCoordinator::File*> AppendCoordinator::ready_file(const Request& request, const proto::Reserve& asked) {
+Result<AppendCoordinator::FilePtr> AppendCoordinator::ready_file(const Request& request, const proto::Reserve& asked) {
   PIF_TRY_VALUE(const auto component, component_of(request));
   PIF_TRY(LfsContext::check_not_older(*component));
   const FileLength known = file_length_of(asked.known());
-  File* file = find(component->file);
+  FilePtr file = find(component->file);
   if (file == nullptr || !file->is_deputy()) {
     PIF_TRY_VALUE(const Publication start, start_of(*component, known));
-    if (file == nullptr) file = &make_file(component, start);
+    if (file == nullptr) file = make_file(component, start);
   } else if (is_longer(known, file->sequencer.published())) {
     return fail(stale(*component, file->sequencer.published().records, known));
   }
@@ -225,7 +224,7 @@ Result<AppendCoordinator::File*> AppendCoordinator::ready_file(const Request& re
 
 // Whether a range may be given out. kRetry: not yet; kOldView.
 Status AppendCoordinator::check_ready(File& file) {
-  settle(file);
+  settle_soon(file);
   if (!file.is_settled)
     return fail(file.trouble.value_or(Error{Code::kRetry, "the sequencer asks its deputy for the length", {}}));
   const bool begins = file.durable_generation != file.sequencer.generation();
@@ -234,23 +233,32 @@ Status AppendCoordinator::check_ready(File& file) {
   return {};
 }
 
-void AppendCoordinator::reserve(const Request& request, const proto::Reserve& asked) {
-  const auto ready = ready_file(request, asked);
-  if (!ready) return context_.replies.answer(request, fail(ready.error()));
-  File& file = **ready;
-  const auto grant = file.sequencer.reserve(asked.records(), asked.bytes(), asked.fill(), context_.now(), request.peer);
-  if (!grant) return context_.replies.answer(request, fail(grant.error()));
-  PIF_ASSERT(grant->generation >= file.first_generation, grant->generation, file.first_generation);
-  PIF_ASSERT(file.is_acting && file.is_settled, file.component->file.value);
-  give_out(file, *grant, context_.replies.defer(request));
+Result<net::Packet> AppendCoordinator::reserve(const Request& request, const proto::Reserve& asked) {
+  PIF_TRY_VALUE(const FilePtr file, ready_file(request, asked));
+  PIF_TRY_VALUE(const Sequencer::Grant grant,
+                file->sequencer.reserve(asked.records(), asked.bytes(), asked.fill(), context_.now(), request.peer));
+  PIF_ASSERT(grant.generation >= file->first_generation, grant.generation, file->first_generation);
+  PIF_ASSERT(file->is_acting && file->is_settled, file->component->file.value);
+  if (grant.deadline < watched_until_) grants_.notify();
+  PIF_TRY(begin_generation(file, grant));
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(grant.deadline - context_.now()).count();
+  net::Packet packet = Replies::reply(request);
+  auto* reply = packet.envelope.mutable_reserve_reply();
+  reply->set_ticket(grant.ticket);
+  *reply->mutable_start() = wire::proto_of(grant.start);
+  *reply->mutable_base() = wire::proto_of(grant.base);
+  reply->set_generation(grant.generation);
+  reply->set_deadline_ms(static_cast<std::uint32_t>(std::max<std::int64_t>(left, 0)));
+  return packet;
 }
 
 // A generation is durable before anybody gets a range of it, so that no later one is taken for it.
 // So is the length it starts from, which may be done but not published yet. A deputy is bound by it like by a note.
-void AppendCoordinator::give_out(File& file, const Sequencer::Grant& granted, ReplyToken token) {
-  if (file.durable_generation == granted.generation) return grant(file, granted, token);
-  const auto change = [g = granted.generation, p = file.sequencer.to_publish(), is_deputy = file.is_deputy(),
-                       start = file.start](proto::ComponentState& state) {
+Status AppendCoordinator::begin_generation(const FilePtr& file, const Sequencer::Grant& granted) {
+  if (file->durable_generation == granted.generation) return {};
+  const std::uint64_t period = file->period;
+  const auto change = [g = granted.generation, p = file->sequencer.to_publish(), is_deputy = file->is_deputy(),
+                       start = file->start](proto::ComponentState& state) {
     state.set_grants(std::max(state.grants(), g));
     if (p) set_published(state, *p);
     if (!is_deputy) return;
@@ -258,33 +266,14 @@ void AppendCoordinator::give_out(File& file, const Sequencer::Grant& granted, Re
     if (is_longer(start.file_length, file_length_of(state.published()))) set_published(state, start);
     if (is_longer(start.file_length, file_length_of(state.noted().file_length()))) set_noted(state, start);
   };
-  const auto done = [this, id = file.component->file.value, number = file.number, period = file.period, g = granted,
-                     token](const Status& status) {
-    File* const found = find(id, number);
-    if (!status) {
-      if (found != nullptr) drop(id, status.error());
-      return context_.replies.answer(token, status);
-    }
-    if (found != nullptr) found->durable_generation = std::max(found->durable_generation, g.generation);
-    if (found == nullptr)
-      return context_.replies.answer(token, Status(fail(Code::kRetry, "the sequencer is starting over")));
-    if (found->period != period) return context_.replies.answer(token, Status(fail(old_view())));
-    grant(*found, g, token);
-  };
-  context_.batch.update(file.component, change, done);
-}
-
-void AppendCoordinator::grant(File& file, const Sequencer::Grant& grant, ReplyToken token) {
-  PIF_ASSERT(file.durable_generation >= grant.generation, file.durable_generation, grant.generation);
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(grant.deadline - context_.now()).count();
-  net::Packet packet;
-  auto* reply = packet.envelope.mutable_reserve_reply();
-  reply->set_ticket(grant.ticket);
-  *reply->mutable_start() = wire::proto_of(grant.start);
-  *reply->mutable_base() = wire::proto_of(grant.base);
-  reply->set_generation(grant.generation);
-  reply->set_deadline_ms(static_cast<std::uint32_t>(std::max<std::int64_t>(left, 0)));
-  context_.replies.answer(token, Result<net::Packet>(std::move(packet)));
+  const Status committed = context_.batch.commit(file->component, change);
+  if (!committed) drop(*file, committed.error());
+  PIF_TRY(committed);
+  if (file->is_over) return fail(Code::kRetry, "the sequencer is starting over");
+  file->durable_generation = std::max(file->durable_generation, granted.generation);
+  if (file->period != period) return fail(old_view());
+  PIF_ASSERT(file->durable_generation >= granted.generation, file->durable_generation, granted.generation);
+  return {};
 }
 
 // ---- finishing -----------------------------------------------------------------------------------------------------
@@ -297,170 +286,104 @@ WasPublished AppendCoordinator::was_published(const proto::ComponentState& state
   return lfs::was_published(state.published_tickets(), finished.generation, finished.ticket);
 }
 
-void AppendCoordinator::append_done(const Request& request, const proto::AppendDone& asked) {
-  auto component = context_.published(request, FileId(asked.file()));
-  if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
-  const auto& state = (*component)->state;
-  Finished finished{0, asked.ticket(), asked.generation()};
-  File* file = find((*component)->file);
+Status AppendCoordinator::append_done(const Request& request, const proto::AppendDone& asked) {
+  PIF_TRY_VALUE(const ComponentPtr component, context_.published(request, FileId(asked.file())));
+  const auto& state = component->state;
+  Finished finished{asked.ticket(), asked.generation()};
+  FilePtr file = find(component->file);
+  PIF_ASSERT(file == nullptr || !file->is_over, component->file.value);
   // What is published, or may be already, is so whatever view the client goes by.
-  const WasPublished known = was_published(state, file, finished);
-  if (known == WasPublished::kYes) return context_.replies.answer(context_.replies.defer(request), Status());
+  const WasPublished known = was_published(state, file.get(), finished);
+  if (known == WasPublished::kYes) return {};
   const bool is_sent = file != nullptr && file->sent && is_in(*file->sent, finished.ticket, finished.generation);
   if (!is_sent) {
-    auto ok = check_acting(state.shape(), (*component)->layout, asked.view());
+    auto ok = check_acting(state.shape(), component->layout, asked.view());
     // kRetry would say that the range is cancelled, which is not known here.
-    if (!ok && ok.error().code == Code::kRetry) ok = fail(Code::kOldView, std::move(ok.error().text));
-    if (!ok) return context_.replies.answer(request, fail(std::move(ok.error())));
+    if (!ok && ok.error().code == Code::kRetry) return fail(Code::kOldView, std::move(ok.error().text));
+    PIF_TRY(std::move(ok));
   }
   if (file == nullptr && state.shape().index() != 0) {  // not known to be sequenced here since LFS 0 is absent
-    const bool is_noted = is_in(publication_of(state.noted()), finished.ticket, finished.generation);
-    const Error why = known == WasPublished::kUnknown ? forgotten() : cancelled();
-    return context_.replies.answer(context_.replies.defer(request), is_noted ? Status() : Status(fail(why)));
+    if (is_in(publication_of(state.noted()), finished.ticket, finished.generation)) return {};
+    return fail(known == WasPublished::kUnknown ? forgotten() : cancelled());
   }
-  if (file == nullptr) file = &make_file(*component, publication_of(state));
+  if (file == nullptr) file = make_file(component, publication_of(state));
   file->used = context_.now();
-  finished.token = context_.replies.defer(request);
-  wait_or_finish(*file, finished);
+  take(*file, finished);
+  return wait_for_result(file, finished, request.deadline);
 }
 
-void AppendCoordinator::wait_or_finish(File& file, const Finished& finished) {
+void AppendCoordinator::take(File& file, Finished& finished) {
   if (file.is_settled) return finish(file, finished);
   if (file.unsettled.size() >= kUnsettledMax)
-    return context_.replies.answer(finished.token, fail(Code::kBusy, "too many appends wait for their sequencer"));
-  file.unsettled.push_back(finished);
-  settle(file);
+    return answer(finished, fail(Code::kBusy, "too many appends wait for their sequencer"));
+  file.unsettled.push_back(&finished);
+  settle_soon(file);
 }
 
-void AppendCoordinator::finish(File& file, const Finished& finished) {
+void AppendCoordinator::finish(File& file, Finished& finished) {
   PIF_ASSERT(file.is_settled, file.component->file.value);
   const WasPublished known = was_published(file.component->state, &file, finished);
-  if (known == WasPublished::kYes) return context_.replies.answer(finished.token, Status());
-  if (!file.sequencer.knows(finished.ticket, finished.generation)) {
-    const Error why = known == WasPublished::kUnknown ? forgotten() : cancelled();
-    return context_.replies.answer(finished.token, Status(fail(why)));
-  }
+  if (known == WasPublished::kYes) return answer(finished, {});
+  if (!file.sequencer.knows(finished.ticket, finished.generation))
+    return answer(finished, fail(known == WasPublished::kUnknown ? forgotten() : cancelled()));
   const auto outcome = file.sequencer.done(finished.ticket);
-  if (!outcome) return context_.replies.answer(finished.token, fail(outcome.error()));
-  if (*outcome == Sequencer::Outcome::kPublished) return context_.replies.answer(finished.token, Status());
+  if (!outcome) return answer(finished, fail(outcome.error()));
+  if (*outcome == Sequencer::Outcome::kPublished) return answer(finished, {});
   auto& waiting = file.waiting[finished.ticket];
   if (waiting.size() >= kWaitingMax)
-    return context_.replies.answer(
-        finished.token, fail(Code::kBusy, fmt::format("{} wait for the end of this append already", kWaitingMax)));
+    return answer(finished, fail(Code::kBusy, fmt::format("{} wait for the end of this append already", kWaitingMax)));
   PIF_ASSERT(*outcome == Sequencer::Outcome::kWait, finished.ticket);
-  waiting.push_back(finished.token);
+  waiting.push_back(&finished);
+  grants_.notify();  // what follows it may have been given up
+  look_again(file);
 }
 
-void AppendCoordinator::append_cancel(const Request& request, const proto::AppendCancel& asked) {
-  const auto component = context_.published(request, FileId(asked.file()));
-  if (!component) return context_.replies.answer(request, fail(component.error()));
-  File* const file = find((*component)->file);
-  if (file != nullptr && file->sequencer.knows(asked.ticket(), asked.generation()))
-    file->sequencer.give_up(asked.ticket());
-  context_.replies.answer(context_.replies.defer(request), Status());
+void AppendCoordinator::answer(Finished& finished, Status result) {
+  PIF_ASSERT(!finished.result, finished.ticket);
+  finished.result = std::move(result);
+  context_.fibers.wake(finished.wait);
+}
+
+Status AppendCoordinator::wait_for_result(const FilePtr& file, Finished& finished, Time deadline) {
+  const daemon::AtExit leave([&] {
+    std::erase(file->unsettled, &finished);
+    const auto at = file->waiting.find(finished.ticket);
+    if (at != file->waiting.end() && std::erase(at->second, &finished) > 0 && at->second.empty())
+      file->waiting.erase(at);
+  });
+  while (!finished.result) {
+    PIF_ASSERT(!file->is_over, finished.ticket);  // else drop() has answered it
+    finished.wait = context_.fibers.begin_wait();
+    if (!context_.fibers.wait(finished.wait, deadline) && !finished.result)
+      return fail(Code::kUnavailable, "whether that append is published was not known in time");
+  }
+  return std::move(*finished.result);
+}
+
+Status AppendCoordinator::append_cancel(const Request& request, const proto::AppendCancel& asked) {
+  PIF_TRY_VALUE(const ComponentPtr component, context_.published(request, FileId(asked.file())));
+  const FilePtr file = find(component->file);
+  if (file == nullptr || !file->sequencer.knows(asked.ticket(), asked.generation())) return {};
+  file->sequencer.give_up(asked.ticket());
+  grants_.notify();
+  return {};
 }
 
 void AppendCoordinator::drop_peer(net::PeerId peer) {
   for (auto& [id, file] : files_) file->sequencer.give_up_owner(peer);
+  grants_.notify();
 }
 
-// ---- once per turn -------------------------------------------------------------------------------------------------
-
-void AppendCoordinator::advance() {
-  const Time now = context_.now();
-  std::vector<std::uint64_t> over;
-  for (auto& [id, file] : files_) {
-    if (file->component->is_removed() || file->component->failure) {
-      over.push_back(id);
-      continue;
+void AppendCoordinator::watch() {
+  for (;;) {
+    watched_until_ = kNever;
+    for (auto& [id, file] : files_) {
+      const auto cancelled = file->sequencer.expire(context_.now());
+      cancel(*file, cancelled, {Code::kRetry, "the reserved range was cancelled: reserve again", {}});
+      PIF_ASSERT(file->sequencer.next_deadline() > context_.now(), id);
+      watched_until_ = std::min(watched_until_, file->sequencer.next_deadline());
     }
-    if (file->wants_to_settle()) settle(*file);
-    if (file->publishing == Publishing::kNothing && now >= file->note_again) publish(*file);
-    if (now >= file->tell_at) tell(*file);
-    cancel(*file, file->sequencer.expire(now), {Code::kRetry, "the reserved range was cancelled: reserve again", {}});
-    const bool is_quiet = file->sequencer.idle() && file->publishing == Publishing::kNothing && !file->is_settling &&
-                          !file->sent && !file->wants_to_settle() && file->tell_at == kNever;
-    if (is_quiet && now - file->used >= kForget) over.push_back(id);
-  }
-  for (const auto id : over) drop(id, {Code::kRetry, "the sequencer is starting over", {}});
-}
-
-void AppendCoordinator::publish(File& file) {
-  PIF_ASSERT(file.publishing == Publishing::kNothing, file.component->file.value);
-  const auto publication = file.sequencer.to_publish();
-  if (!publication) return;
-  PIF_ASSERT(file.is_settled && file.is_acting, file.component->file.value);  // else nothing is under way
-  file.sent = publication;
-  if (!has_deputy(file)) return commit(file, *publication);
-  file.publishing = Publishing::kNoting;
-  file.tell_at = kNever;
-  // The deputy first: then what is shown here is never longer than what it keeps.
-  noting_.send(*file.component, file.sequencer.generation(), publication,
-               [this, id = file.component->file.value, period = file.period,
-                p = *publication](const Result<Noting::Noted>& noted) {
-                 File* const found = find_in_period(id, period);
-                 if (found == nullptr) return;  // who settles meanwhile finds out what became of it
-                 PIF_ASSERT(found->publishing == Publishing::kNoting, id);
-                 if (noted) return commit(*found, p);
-                 found->publishing = Publishing::kNothing;
-                 found->note_again = context_.now() + kNoteAgain;
-                 spdlog::warn("file {}: an append waits for the deputy: {}", id, noted.error().text);
-                 // Others go by a newer view: perhaps this LFS is absent in it. Nothing is published any more.
-                 if (noted.error().code == Code::kOldView) begin_period(*found);
-               });
-}
-
-// Without a note: what is published here.
-void AppendCoordinator::tell(File& file) {
-  PIF_ASSERT(file.tell_at != kNever, file.component->file.value);
-  file.tell_at = kNever;
-  if (!file.is_acting || !file.is_settled || !has_deputy(file)) return;  // who settles tells
-  noting_.send(*file.component, file.sequencer.generation(), std::nullopt,
-               [this, id = file.component->file.value, period = file.period](const Result<Noting::Noted>& noted) {
-                 File* const found = find_in_period(id, period);
-                 if (found == nullptr) return;                                            // who settles tells
-                 found->is_told = found->is_told || (noted && found->tell_at == kNever);  // not what came since
-                 if (noted || !access::is_lost(noted.error().code)) return;
-                 found->tell_at = std::min(found->tell_at, context_.now() + kNoteAgain);
-               });
-}
-
-// The publication becomes durable here, and is shown.
-void AppendCoordinator::commit(File& file, const Publication& publication) {
-  file.publishing = Publishing::kCommitting;
-  const auto change = [p = publication, is_deputy = file.is_deputy()](proto::ComponentState& state) {
-    set_published(state, p);
-    if (!is_deputy) return;
-    set_noted(state, p);
-    state.set_noted_generation(std::max(state.noted_generation(), p.generation));
-  };
-  context_.batch.update(file.component, change,
-                        [this, id = file.component->file.value, number = file.number, period = file.period,
-                         p = publication](const Status& status) {
-                          File* const found = find(id, number);
-                          if (found == nullptr) return;
-                          if (!status) return drop(id, status.error());
-                          committed(*found, p, period);
-                        });
-}
-
-void AppendCoordinator::committed(File& file, const Publication& publication, std::uint64_t period) {
-  PIF_ASSERT(file.publishing == Publishing::kCommitting, file.component->file.value);
-  file.publishing = Publishing::kNothing;
-  file.sent.reset();
-  file.is_told = file.is_deputy() || !file.has_parity();
-  file.used = context_.now();
-  if (file.period != period) {  // a view came meanwhile: all that was under way is cancelled but this
-    if (!file.is_acting) end_acting(file);
-    return;
-  }
-  PIF_ASSERT(file.is_settled, file.component->file.value);
-  if (has_deputy(file)) file.tell_at = context_.now() + kTellAfter;
-  for (const auto ticket : file.sequencer.publish(publication)) {
-    const auto waiting = file.waiting.find(ticket);
-    if (waiting == file.waiting.end()) continue;
-    for (const auto token : waiting->second) context_.replies.answer(token, Status());
-    file.waiting.erase(waiting);
+    grants_.wait(watched_until_);
   }
 }
 
@@ -468,28 +391,125 @@ void AppendCoordinator::cancel(File& file, const std::vector<std::uint64_t>& tic
   for (const auto ticket : tickets) {
     const auto at = file.waiting.find(ticket);
     if (at == file.waiting.end()) continue;
-    for (const auto token : at->second) context_.replies.answer(token, Status(fail(why)));
+    for (Finished* const finished : at->second) answer(*finished, fail(why));
+    file.waiting.erase(at);
+  }
+  if (!tickets.empty()) look_again(file);
+}
+
+void AppendCoordinator::drop(File& file, const Error& why) {
+  if (file.is_over) return;
+  const FilePtr self = find(file.component->file);
+  PIF_ASSERT(self.get() == &file, file.component->file.value);
+  for (const auto& [ticket, waiting] : std::exchange(file.waiting, {}))
+    for (Finished* const finished : waiting) answer(*finished, fail(why));
+  answer_unsettled(file, why);
+  PIF_ASSERT(file.waiting.empty() && file.unsettled.empty(), file.component->file.value);
+  file.is_over = true;
+  files_.erase(file.component->file.value);
+  look_again(file);
+}
+
+// ---- who serves a file ---------------------------------------------------------------------------------------------
+
+void AppendCoordinator::serve(const FilePtr& file, std::uint64_t period) {
+  while (is_current(*file, period)) {
+    context_.fibers.settle();  // what is finished in one turn is published together
+    if (!is_current(*file, period)) return;
+    const Time now = context_.now();
+    const bool has_ended = file->component->is_removed() || file->component->failure;
+    if (has_ended || (file->is_quiet() && now - file->used >= kForget))
+      return drop(*file, {Code::kRetry, "the sequencer is starting over", {}});
+    const bool may_publish = file->publishing == Publishing::kNothing && now >= file->note_again;
+    if (may_settle(*file) && (file->wants_to_settle() || file->is_settle_asked))
+      settle(file, period);
+    else if (may_publish && file->sequencer.to_publish())
+      publish(file, period);
+    else if (now >= file->tell_at)
+      tell(file, period);
+    else
+      wait_for_work(*file);
+  }
+}
+
+void AppendCoordinator::wait_for_work(File& file) {
+  Time until = file.is_quiet() ? file.used + kForget : file.tell_at;
+  const bool wants = file.sequencer.to_publish() || file.wants_to_settle() || file.is_settle_asked;
+  if (wants && file.is_acting && file.publishing == Publishing::kNothing) until = std::min(until, file.note_again);
+  PIF_ASSERT(until > context_.now(), file.component->file.value);  // else there is work
+  file.wait = context_.fibers.begin_wait();
+  file.component->end_at_change(context_.fibers, file.wait);  // it may be removed
+  context_.fibers.wait(file.wait, until);
+}
+
+// The deputy notes it first: then what is shown here is never longer than what it keeps.
+void AppendCoordinator::publish(const FilePtr& file, std::uint64_t period) {
+  File& f = *file;
+  PIF_ASSERT(f.publishing == Publishing::kNothing, f.component->file.value);
+  PIF_ASSERT(f.is_settled && f.is_acting, f.component->file.value);  // else nothing is under way
+  const Publication publication = *f.sequencer.to_publish();
+  f.sent = publication;
+  if (has_deputy(f) && !note(file, period, publication)) return;
+  PIF_ASSERT(is_current(f, period), f.component->file.value);
+  f.publishing = Publishing::kCommitting;
+  const auto change = [p = publication, is_deputy = f.is_deputy()](proto::ComponentState& state) {
+    set_published(state, p);
+    if (!is_deputy) return;
+    set_noted(state, p);
+    state.set_noted_generation(std::max(state.noted_generation(), p.generation));
+  };
+  const Status committed = context_.batch.commit(f.component, change);
+  if (!committed) return drop(f, committed.error());
+  if (!f.is_over) published(f, period, publication);
+}
+
+bool AppendCoordinator::note(const FilePtr& file, std::uint64_t period, const Publication& publication) {
+  File& f = *file;
+  f.publishing = Publishing::kNoting;
+  f.tell_at = kNever;
+  const auto noted = noting_.send(f.component, f.sequencer.generation(), publication);
+  if (!is_current(f, period)) return false;  // who settles meanwhile finds out what became of it
+  PIF_ASSERT(f.publishing == Publishing::kNoting, f.component->file.value);
+  if (noted) return true;
+  f.publishing = Publishing::kNothing;
+  f.note_again = context_.now() + kNoteAgain;
+  spdlog::warn("file {}: an append waits for the deputy: {}", f.component->file.value, noted.error().text);
+  // Others go by a newer view: perhaps this LFS is absent in it. Nothing is published any more.
+  if (noted.error().code == Code::kOldView) begin_period(f);
+  return false;
+}
+
+// The publication is durable here, and shown.
+void AppendCoordinator::published(File& file, std::uint64_t period, const Publication& publication) {
+  PIF_ASSERT(file.publishing == Publishing::kCommitting, file.component->file.value);
+  file.publishing = Publishing::kNothing;
+  file.sent.reset();
+  file.is_told = file.is_deputy() || !file.has_parity();
+  file.used = context_.now();
+  if (file.period != period) {  // a view came meanwhile: all that was under way is cancelled but this
+    if (!file.is_acting) return end_acting(file);
+    return look_again(file);
+  }
+  PIF_ASSERT(file.is_settled, file.component->file.value);
+  if (has_deputy(file)) file.tell_at = context_.now() + kTellAfter;
+  for (const auto ticket : file.sequencer.publish(publication)) {
+    const auto at = file.waiting.find(ticket);
+    if (at == file.waiting.end()) continue;
+    for (Finished* const finished : at->second) answer(*finished, {});
     file.waiting.erase(at);
   }
 }
 
-void AppendCoordinator::drop(std::uint64_t id, const Error& why) {
-  const auto at = files_.find(id);
-  if (at == files_.end()) return;
-  for (const auto& [ticket, tokens] : at->second->waiting)
-    for (const auto token : tokens) context_.replies.answer(token, Status(fail(why)));
-  answer_unsettled(*at->second, why);
-  files_.erase(at);
-}
-
-Time AppendCoordinator::next_deadline() const {
-  Time out = kNever;
-  for (const auto& [id, file] : files_) {
-    out = std::min({out, file->sequencer.next_deadline(), file->tell_at});
-    const bool may_go_on = file->publishing == Publishing::kNothing && !file->is_settling;
-    if (may_go_on && (file->wants_to_settle() || file->sequencer.to_publish())) out = std::min(out, file->note_again);
-  }
-  return out;
+// Without a note: what is published here.
+void AppendCoordinator::tell(const FilePtr& file, std::uint64_t period) {
+  File& f = *file;
+  PIF_ASSERT(f.tell_at != kNever, f.component->file.value);
+  f.tell_at = kNever;
+  if (!f.is_acting || !f.is_settled || !has_deputy(f)) return;  // who settles tells
+  const auto noted = noting_.send(f.component, f.sequencer.generation(), std::nullopt);
+  if (!is_current(f, period)) return;  // who settles tells
+  f.is_told = f.is_told || noted.has_value();
+  if (!noted && access::is_lost(noted.error().code)) f.tell_at = context_.now() + kNoteAgain;
 }
 
 }  // namespace pif::lfs

@@ -1,6 +1,9 @@
 // The sequencers of the files whose appends this LFS sequences (Reserve, AppendDone, AppendCancel): as LFS 0, or, of a
 // file with parity whose LFS 0 is absent, as its deputy. The decisions are Sequencer's. One thread.
 //
+// Each file has a fiber (serve()), which settles, publishes and tells the deputy, one after the other. A view ends all
+// that is under way but a commit: from then on another fiber serves the file.
+//
 // Rules for files with parity: (1) Nothing is granted or published before the sequencer is settled: it goes by the
 // longest length that anybody was shown, and its generation is above all that were granted. A view that is adopted
 // unsettles all. (2) LFS 0 publishes what the deputy has noted, the deputy what is durable here as noted and as
@@ -29,14 +32,12 @@ class AppendCoordinator {
   // peers: of files with parity the deputy is told (noting.h). Both outlive it.
   AppendCoordinator(LfsContext& context, Peers& peers);
 
-  void reserve(const Request& request, const proto::Reserve& asked);
-  void append_done(const Request& request, const proto::AppendDone& asked);
-  void append_cancel(const Request& request, const proto::AppendCancel& asked);
+  [[nodiscard]] Result<net::Packet> reserve(const Request& request, const proto::Reserve& asked);
+  // Returns when the range is published, or will not be.
+  [[nodiscard]] Status append_done(const Request& request, const proto::AppendDone& asked);
+  [[nodiscard]] Status append_cancel(const Request& request, const proto::AppendCancel& asked);
   // Who had these connections is gone, and so is what was reserved over them.
   void drop_peer(net::PeerId peer);
-  // Publishes what is done, cancels what has lapsed. Once per turn.
-  void advance();
-  Time next_deadline() const;
   // Of a file with parity that this LFS sequences: kRetry (kOldView) while its length may grow without another range.
   [[nodiscard]] Status check_settled(const ComponentPtr& component);
   // Something is being published, or the deputy knows whether it was.
@@ -50,38 +51,46 @@ class AppendCoordinator {
  private:
   using Publication = Sequencer::Publication;
   static constexpr Duration kForget = std::chrono::seconds(60);  // a sequencer that nobody uses
-  struct Finished {                                              // an AppendDone
-    ReplyToken token = 0;
+  // An AppendDone, on the stack of its fiber.
+  struct Finished {
     std::uint64_t ticket = 0;
     std::uint64_t generation = 0;
+    daemon::Fibers::WaitId wait{};
+    std::optional<Status> result{};
   };
   enum class Publishing : std::uint8_t { kNothing, kNoting, kCommitting };
   struct File {
     ComponentPtr component;
     Sequencer sequencer;
-    std::unordered_map<std::uint64_t, std::vector<ReplyToken>> waiting;  // by ticket: AppendDone to answer
+    std::unordered_map<std::uint64_t, std::vector<Finished*>> waiting;  // by ticket: AppendDone to answer
     std::uint64_t first_generation = 0;
     std::uint64_t durable_generation = 0;
     Time used;
-    std::uint64_t number = 0;  // no other has it
-    std::uint64_t period = 0;  // from view to view: what was asked for in an earlier one does not count
+    std::uint64_t period = 0;       // from view to view: what was asked for in an earlier one does not count
+    bool is_over = false;           // dropped
+    daemon::Fibers::WaitId wait{};  // of who serves it, when there is nothing to do
     Publishing publishing = Publishing::kNothing;
     std::optional<Publication> sent;  // to be noted or committed, and not known to be published
     Publication start{};              // what the sequencer began with
     bool is_acting = true;            // not: dropped when nothing is being committed
     bool is_settled = false;          // without parity from the beginning
     bool is_settling = false;
-    Time note_again{};                  // not before: the deputy did not answer
-    Time tell_at = kNever;              // the deputy what is published
-    bool is_told = true;                // the deputy is, of all that is published here
-    std::optional<Error> trouble{};     // why it is not settled yet
-    std::vector<Finished> unsettled{};  // wait for that
+    bool is_settle_asked = false;        // by somebody who does not wait for it
+    Time note_again{};                   // not before: the deputy did not answer
+    Time tell_at = kNever;               // the deputy what is published
+    bool is_told = true;                 // the deputy is, of all that is published here
+    std::optional<Error> trouble{};      // why it is not settled yet
+    std::vector<Finished*> unsettled{};  // wait for that
 
     // Who waits for it: an AppendDone, what was sent, or the deputy for what is published.
     bool wants_to_settle() const { return !is_settled && (!unsettled.empty() || sent || !is_told); }
+    // It may be forgotten.
+    bool is_quiet() const;
     bool is_deputy() const { return component->state.shape().index() != 0; }
     bool has_parity() const { return keeps_parity(component->state.shape()); }
   };
+
+  using FilePtr = std::shared_ptr<File>;
 
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request);
   // Whether this LFS sequences the file, whose layout it is. kInvalid, kUnavailable, kOldView; kRetry: not yet.
@@ -89,28 +98,39 @@ class AppendCoordinator {
                                     std::uint64_t view);
   // What a sequencer that begins here goes by; `known`: the directory's. kStaleNode, kInvalid.
   [[nodiscard]] Result<Publication> start_of(const Component& component, const FileLength& known) const;
-  [[nodiscard]] Result<File*> ready_file(const Request& request, const proto::Reserve& asked);
-  File& make_file(const ComponentPtr& component, const Publication& start);
+  [[nodiscard]] Result<FilePtr> ready_file(const Request& request, const proto::Reserve& asked);
+  const FilePtr& make_file(const ComponentPtr& component, const Publication& start);
   // Null: there is none.
-  File* find(FileId file) const;
-  // Null, too, if it is another one now, or of another period.
-  File* find(std::uint64_t id, std::uint64_t number) const;
-  File* find_in_period(std::uint64_t id, std::uint64_t period) const;
+  FilePtr find(FileId file) const;
+  // Not dropped, and no view came since.
+  static bool is_current(const File& file, std::uint64_t period) { return !file.is_over && file.period == period; }
   std::uint64_t first_generation(const proto::ComponentState& state) const;
   [[nodiscard]] Status check_ready(File& file);
-  void give_out(File& file, const Sequencer::Grant& grant, ReplyToken token);
-  void grant(File& file, const Sequencer::Grant& grant, ReplyToken token);
+  // The grant's generation is durable before anybody gets a range of it.
+  [[nodiscard]] Status begin_generation(const FilePtr& file, const Sequencer::Grant& granted);
   // By whoever it was, as far as this LFS knows.
   [[nodiscard]] static WasPublished was_published(const proto::ComponentState& state, const File* file,
                                                   const Finished& finished);
-  void wait_or_finish(File& file, const Finished& finished);
-  void finish(File& file, const Finished& finished);
-  void publish(File& file);
-  void tell(File& file);
-  void commit(File& file, const Publication& publication);
-  void committed(File& file, const Publication& publication, std::uint64_t period);
+  // It has its result, or is among those that wait: for the sequencer to be settled, or for the publication.
+  void take(File& file, Finished& finished);
+  void finish(File& file, Finished& finished);
+  [[nodiscard]] Status wait_for_result(const FilePtr& file, Finished& finished, Time deadline);
+  void answer(Finished& finished, Status result);
+
+  // Who serves a file in a period.
+  void serve(const FilePtr& file, std::uint64_t period);
+  // Who serves it looks again.
+  void look_again(File& file) { context_.fibers.wake(file.wait); }
+  void wait_for_work(File& file);
+  void publish(const FilePtr& file, std::uint64_t period);
+  // False: the deputy has not noted it, or the period is over.
+  bool note(const FilePtr& file, std::uint64_t period, const Publication& publication);
+  void published(File& file, std::uint64_t period, const Publication& publication);
+  void tell(const FilePtr& file, std::uint64_t period);
+  // Cancels what has lapsed, of all files, as long as this object lives.
+  void watch();
   void cancel(File& file, const std::vector<std::uint64_t>& tickets, const Error& why);
-  void drop(std::uint64_t id, const Error& why);
+  void drop(File& file, const Error& why);
 
   // ---- settling.cc ----
   File& settling_file(const ComponentPtr& component);
@@ -119,19 +139,28 @@ class AppendCoordinator {
   void end_acting(File& file);
   std::uint32_t deputy_state(const Component& component) const;  // in the view of this LFS
   bool has_deputy(const File& file) const;                       // that takes notes
-  void settle(File& file);
-  void settle_with(File& file, const Noting::Noted& noted);
-  void settle_at(File& file, const Publication& publication, const proto::PublishedTickets& tickets);
+  // Settles it if nobody has to be asked for that, or soon.
+  void settle_soon(File& file);
+  bool may_settle(const File& file) const;
+  void settle(const FilePtr& file, std::uint64_t period);
+  // What was sent to be noted, and stays.
+  std::optional<Publication> sent_to_publish(const File& file) const;
+  // What is to be published here of what the deputy has. Nothing: it has no more than this LFS.
+  [[nodiscard]] Result<std::optional<Publication>> news_of(const File& file, const Noting::Noted& said) const;
+  // False: it ends here.
+  bool settle_at(const FilePtr& file, std::uint64_t period, const Publication& publication,
+                 const proto::PublishedTickets& tickets);
   void settled(File& file);
-  void ask_generation(File& file, const Error& why);
   void not_settled(File& file, const Error& why);
   void answer_unsettled(File& file, const Error& why);
   Error old_view() const;
 
   LfsContext& context_;
   Noting noting_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<File>> files_;
-  std::uint64_t last_period_ = 0;  // and number of a File
+  std::unordered_map<std::uint64_t, FilePtr> files_;
+  std::uint64_t last_period_ = 0;
+  daemon::Event grants_;         // have changed
+  Time watched_until_ = kNever;  // nothing lapses before
 };
 
 void set_published(proto::ComponentState& state, const Sequencer::Publication& publication);

@@ -19,9 +19,22 @@ constexpr std::size_t kWaitingBytesMax = 128u << 20;    // of one user, whose ro
 constexpr std::uint64_t kRoundBytesMax = 16u << 20;     // written before a sync
 constexpr Duration kWaitMax = std::chrono::seconds(6);  // for rows before ours: longer than the deadline of a grant
 
-Error gone() { return {Code::kStaleFile, "the file was deleted meanwhile", {}}; }
+Status check_there(const Component& component) {
+  if (component.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
+  return component.failure ? Status(fail(*component.failure)) : Status();
+}
+
+// Where they begin in their component.
+std::uint64_t begin_of(const component::Shape& shape, std::uint64_t first, std::uint32_t within) {
+  return shape.format.is_fixed() ? first * shape.format.record_length + within : first;
+}
+std::uint64_t end_of(const Component& component) {
+  return component.shape.format.is_fixed() ? component.writer->bytes() : component.writer->rows();
+}
 
 }  // namespace
+
+bool Appending::Round::takes_more() const { return !is_closed && written && bytes < kRoundBytesMax; }
 
 Appending::Appending(LfsContext& context) : context_(context) {
   context.operations.bind<&Appending::append_rows>(*this);
@@ -104,97 +117,95 @@ Status Appending::check_body(const Component& component, const proto::AppendRows
   return {};
 }
 
-void Appending::append_rows(const Request& request, const proto::AppendRows& asked) {
-  if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
-  auto component = component_of(request);
-  if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
-  if (auto ok = LfsContext::check_not_older(**component); !ok)
-    return context_.replies.answer(request, fail(std::move(ok.error())));
-  if (auto ok = check_takes_rows((*component)->state.shape(), (*component)->layout, (*component)->state.rows(),
-                                 file_length_of(asked.base()));
-      !ok)
-    return context_.replies.answer(request, fail(std::move(ok.error())));
-  if (auto ok = context_.check_not_held(**component); !ok)
-    return context_.replies.answer(request, fail(std::move(ok.error())));
-  if (auto ok = check_body(**component, asked, request.packet.body.span()); !ok)
-    return context_.replies.answer(request, fail(std::move(ok.error())));
-  if (auto ok = check_generation(**component, asked.generation()); !ok)
-    return context_.replies.answer(request, fail(std::move(ok.error())));
-  const std::uint32_t uid = request.who.uid.value_or(context_.config.uid);
-  std::size_t& waiting_bytes = bytes_of_user_[uid];
-  const std::size_t body_bytes = request.packet.body.size();
-  const bool must_wait = asked.first() > (*component)->state.rows() || (*component)->stage() == Stage::kAppending;
-  if (must_wait && waiting_bytes + body_bytes > kWaitingBytesMax)
-    return context_.replies.answer(request, fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here",
-                                                                           uid, kWaitingBytesMax >> 20)));
-  Line& line = lines_[asked.file()];
-  if (line.component && line.component != *component)  // what waits and what is under way is of that one
-    return context_.replies.answer(request,
-                                   fail(Code::kRetry, "an earlier component of the file is still being appended to"));
-  line.component = *component;
-  if (line.waiting.size() >= kWaitingMax)
-    return context_.replies.answer(request,
-                                   fail(Code::kRetry, fmt::format("{} appends are waiting here", kWaitingMax)));
-  line.waiting.push_back({context_.replies.defer(request), asked.first(), asked.count(), asked.generation(),
-                          asked.within(), file_length_of(asked.base()),
-                          net::Buffer::copy_of(request.packet.body.span()),
-                          std::min(request.deadline, context_.now() + kWaitMax), Charge(waiting_bytes, body_bytes),
-                          QueuedChange(std::move(*component))});
-}
-
-void Appending::advance() {
-  for (auto at = lines_.begin(); at != lines_.end();) {
-    const auto next = std::next(at);
-    advance(at->second);
-    if (at->second.waiting.empty() && !at->second.busy) lines_.erase(at);
-    at = next;
-  }
-}
-
-Time Appending::next_deadline() const {
-  Time out = kNever;
-  for (const auto& [id, line] : lines_)
-    for (const auto& waiting : line.waiting) out = std::min(out, waiting.deadline);
-  return out;
-}
-
-void Appending::advance(Line& line) {
-  Component& c = *line.component;
-  PIF_ASSERT(!line.busy || c.stage() == Stage::kAppending || c.failure || c.is_removed(), c.file.value, c.stage());
-  refuse_late(line);
-  if (line.busy) return;
-  if (c.is_removed() || c.failure) {
-    const Error why = c.is_removed() ? gone() : *c.failure;
-    for (auto& waiting : std::exchange(line.waiting, {})) context_.replies.answer(waiting.token, Status(fail(why)));
-    return;
-  }
-  if (context_.may(Operation::kAppend, c) != Permission::kNow) return;
-  refuse_old(line);
-  if (line.waiting.empty() || !begin_generation(line)) return;
-  write_ready(line);
-}
-
-void Appending::refuse(Line& line, const std::function<bool(const Waiting&)>& is_refused, const char* why) {
-  std::erase_if(line.waiting, [&](const Waiting& waiting) {
-    if (!is_refused(waiting)) return false;
-    context_.replies.answer(waiting.token, Status(fail(Code::kRetry, why)));
-    return true;
+Status Appending::append_rows(const Request& request, const proto::AppendRows& asked) {
+  PIF_TRY(check(request));
+  PIF_TRY_VALUE(const ComponentPtr component, component_of(request));
+  const Rows rows{asked.first(),
+                  asked.count(),
+                  asked.generation(),
+                  asked.within(),
+                  file_length_of(asked.base()),
+                  request.packet.body.span()};
+  PIF_TRY(LfsContext::check_not_older(*component));
+  PIF_TRY(check_takes_rows(component->state.shape(), component->layout, component->state.rows(), rows.base));
+  PIF_TRY(context_.check_not_held(*component));
+  PIF_TRY(check_body(*component, asked, rows.body));
+  PIF_TRY(check_generation(*component, rows.generation));
+  PIF_TRY_VALUE(Line* const line, line_of(component));
+  ++line->requests;
+  const daemon::AtExit leave([&] {
+    if (--line->requests == 0) lines_.erase(component->file.value);
   });
+  PIF_TRY_VALUE(const Place place, wait_for_turn(request, *line, rows));
+  if (place == Place::kNow) return write(*line, rows);
+  PIF_ASSERT(place == Place::kThere, place);
+  const auto round = line->round;
+  if (!round) return {};  // a repeated request: durable already
+  wait_for_end(round);
+  return *round->result;
 }
 
-// Whatever the component is busy with: it may be restored, and that waits for others.
-void Appending::refuse_late(Line& line) {
-  const Time now = context_.now();
-  refuse(
-      line, [now](const Waiting& waiting) { return waiting.deadline <= now; },
-      "the rows before these did not come in time");
+Result<Appending::Line*> Appending::line_of(const ComponentPtr& component) {
+  Line& line = lines_[component->file.value];
+  if (!line.component) line.component = component;
+  PIF_ASSERT(line.component->file == component->file, component->file.value);
+  if (line.component != component)  // what waits and what is under way is of that one
+    return fail(Code::kRetry, "an earlier component of the file is still being appended to");
+  if (line.requests >= kWaitingMax) return fail(Code::kRetry, fmt::format("{} appends are waiting here", kWaitingMax));
+  return &line;
 }
 
-void Appending::refuse_old(Line& line) {
-  const std::uint64_t newest = line.component->state.generation();
-  refuse(
-      line, [newest](const Waiting& waiting) { return waiting.generation < newest; },
-      "the reserved range was cancelled: reserve again");
+// ---- a request's turn ----------------------------------------------------------------------------------------------
+
+Result<Appending::Place> Appending::wait_for_turn(const Request& request, Line& line, const Rows& rows) {
+  Component& c = *line.component;
+  std::size_t& waiting_bytes = bytes_of_user_[request.who.uid.value_or(context_.config.uid)];
+  PIF_TRY(check_room(waiting_bytes, request, line));
+  waiting_bytes += rows.body.size();
+  const daemon::AtExit end([&] {
+    PIF_ASSERT(waiting_bytes >= rows.body.size(), waiting_bytes, rows.body.size());
+    waiting_bytes -= rows.body.size();
+  });
+  const QueuedChange queued(line.component);
+  const Time deadline = std::min(request.deadline, context_.now() + kWaitMax);
+  for (;;) {
+    PIF_TRY(check_there(c));
+    if (rows.generation < c.state.generation())
+      return fail(Code::kRetry, "the reserved range was cancelled: reserve again");
+    if (takes_rows(line) && rows.generation <= c.state.generation()) {
+      if (!line.round) PIF_TRY(context_.components.open_writer(c));
+      const Place place = place_of(c, rows);
+      if (place == Place::kWrong) return fail(Code::kInvalid, "these rows overlap others that are there");
+      // Who fills up a row reads what is durable of it.
+      const bool is_first = rows.within == 0 || !line.round;
+      if (place == Place::kThere || (place == Place::kNow && is_first)) return place;
+    } else if (takes_rows(line) && !line.round) {
+      PIF_TRY(begin_generation(line.component, rows));
+      continue;
+    }
+    if (!wait_for_change(line, rows, deadline)) return fail(Code::kRetry, "the rows before these did not come in time");
+  }
+}
+
+Status Appending::check_room(std::size_t waiting_bytes, const Request& request, const Line& line) const {
+  const Component& c = *line.component;
+  const bool must_wait = request.envelope().append_rows().first() > c.state.rows() || c.stage() == Stage::kAppending;
+  if (!must_wait || waiting_bytes + request.packet.body.size() <= kWaitingBytesMax) return {};
+  return fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here",
+                                        request.who.uid.value_or(context_.config.uid), kWaitingBytesMax >> 20));
+}
+
+bool Appending::takes_rows(const Line& line) const {
+  if (line.round) return line.round->takes_more();
+  return context_.may(Operation::kAppend, *line.component) == Permission::kNow;
+}
+
+bool Appending::wait_for_change(Line& line, const Rows& rows, Time until) {
+  const auto id = context_.fibers.begin_wait();
+  line.component->end_at_change(context_.fibers, id);
+  const auto at = line.early.emplace(begin_of(line.component->shape, rows.first, rows.within), id);
+  const daemon::AtExit leave([&] { line.early.erase(at); });
+  return context_.fibers.wait(id, until);
 }
 
 Result<component::Tail> Appending::base_tail(Component& c, const FileLength& base) {
@@ -225,52 +236,33 @@ Result<component::Tail> Appending::base_tail(Component& c, const FileLength& bas
   return tail_at(c.shape, *c.reader, rows, bytes);
 }
 
-// True when the component is at the newest generation that anybody waits with.
-bool Appending::begin_generation(Line& line) {
-  Component& c = *line.component;
-  PIF_ASSERT(!line.waiting.empty() && !line.busy, c.file.value);
-  const auto newest = std::max_element(line.waiting.begin(), line.waiting.end(),
-                                       [](const Waiting& a, const Waiting& b) { return a.generation < b.generation; });
-  if (newest->generation == c.state.generation()) return true;
-  PIF_ASSERT(newest->generation > c.state.generation(), newest->generation, c.state.generation());
-  const auto generation = newest->generation;
-  const auto base = newest->base;
-  const auto tail = base_tail(c, base);
-  if (!tail) {
-    std::erase_if(line.waiting, [&](Waiting& waiting) {
-      if (waiting.generation == generation) context_.replies.answer(waiting.token, Status(fail(tail.error())));
-      return waiting.generation == generation;
-    });
-    return false;
-  }
-  const auto change = [generation, base, t = *tail](proto::ComponentState& state) {
-    set_tail(state, t);
+Status Appending::begin_generation(const ComponentPtr& component, const Rows& rows) {
+  Component& c = *component;
+  PIF_ASSERT(rows.generation > c.state.generation(), rows.generation, c.state.generation());
+  PIF_TRY_VALUE(const component::Tail tail, base_tail(c, rows.base));
+  const auto change = [generation = rows.generation, base = rows.base, tail](proto::ComponentState& state) {
+    set_tail(state, tail);
     state.set_generation(generation);
     const FileLength known = file_length_of(state.published());
     const bool is_longer = base.records > known.records || base.bytes > known.bytes;
     if (state.shape().index() != 0 && is_longer) *state.mutable_published() = wire::proto_of(base);
   };
-  if (*tail == tail_of(c.state)) {
+  if (tail == tail_of(c.state)) {
     change(c.state);  // nothing to drop: durable with the rows
-    refuse_old(line);
-    return true;
+    c.notify();       // those of an older generation
+    return {};
   }
   // The catalogue must know the shorter length before the files lose what is past it.
   ++c.changes;
-  line.busy = true;
   c.enter(Stage::kAppending);
   context_.components.drop_writer(c);
-  context_.batch.update(line.component, change, [this, &line](const Status& status) {
-    line.busy = false;
-    line.component->end_change();
-    context_.components.drop_writer(*line.component);
-    if (status) return;
-    for (auto& waiting : std::exchange(line.waiting, {})) context_.replies.answer(waiting.token, status);
-  });
-  return false;
+  const Status committed = context_.batch.commit(component, change);
+  c.end_change();
+  context_.components.drop_writer(c);
+  return committed;
 }
 
-Appending::Place Appending::place_of(const Component& c, const Waiting& w) const {
+Appending::Place Appending::place_of(const Component& c, const Rows& w) {
   if (c.shape.format.is_fixed()) {
     const std::uint64_t length = c.shape.format.record_length;
     const std::uint64_t begin = w.first * length + w.within;
@@ -287,58 +279,51 @@ Appending::Place Appending::place_of(const Component& c, const Waiting& w) const
   return Place::kEarly;
 }
 
-void Appending::write_ready(Line& line) {
+// ---- a round -------------------------------------------------------------------------------------------------------
+
+Status Appending::write(Line& line, const Rows& rows) {
   Component& c = *line.component;
-  if (auto opened = context_.components.open_writer(c); !opened) {
-    for (auto& waiting : std::exchange(line.waiting, {})) context_.replies.answer(waiting.token, opened);
-    return;
+  const bool is_first = !line.round;
+  PIF_ASSERT(rows.generation == c.state.generation() && takes_rows(line), c.file.value, rows.generation);
+  if (is_first) {
+    PIF_ASSERT(c.writer && c.writer->rows() >= c.state.rows(), c.file.value, c.state.rows());
+    line.round = std::make_shared<Round>(context_.fibers);
+    c.enter(Stage::kAppending);
   }
-  PIF_ASSERT(c.writer && c.writer->rows() >= c.state.rows(), c.file.value, c.state.rows());
-  std::vector<ReplyToken> tokens;
-  Status failed;
-  std::uint64_t bytes = 0;
-  for (bool again = true; again && failed && bytes < kRoundBytesMax;) {
-    again = false;
-    for (auto at = line.waiting.begin(); at != line.waiting.end() && failed && bytes < kRoundBytesMax;) {
-      const auto place = place_of(c, *at);
-      if (place == Place::kEarly || (at->within > 0 && place == Place::kNow && !tokens.empty())) {
-        ++at;
-        continue;
-      }
-      if (place == Place::kNow) {
-        failed = write_one(c, *at);
-        bytes += at->body.size();
-        again = true;
-        tokens.push_back(at->token);
-      } else if (place == Place::kThere && tokens.empty()) {
-        context_.replies.answer(at->token, Status());  // a repeated request: durable already
-      } else if (place == Place::kThere) {
-        tokens.push_back(at->token);  // durable with this round
-      } else {
-        context_.replies.answer(at->token, Status(fail(Code::kInvalid, "these rows overlap others that are there")));
-      }
-      at = line.waiting.erase(at);
-    }
+  const auto round = line.round;
+  round->bytes += rows.body.size();
+  round->written = write_one(c, rows);
+  for (auto at = line.early.begin(); at != line.early.end() && at->first <= end_of(c); ++at)
+    context_.fibers.wake(at->second);
+  if (!is_first) {
+    wait_for_end(round);
+    return *round->result;
   }
-  if (!failed) {
-    context_.components.drop_writer(c);  // the next one goes on after what is durable
-    return answer_all(tokens, failed);
-  }
-  if (!tokens.empty()) make_durable(line, std::move(tokens));
+  round->result = make_durable(line.component, *round);
+  PIF_ASSERT(line.round == round, c.file.value);
+  line.round.reset();
+  if (!*round->result) context_.components.drop_writer(c);  // the next one goes on after what is durable
+  c.end_change();
+  round->ended.notify();
+  return *round->result;
 }
 
-Status Appending::write_one(Component& c, const Waiting& w) {
+void Appending::wait_for_end(const std::shared_ptr<Round>& round) {
+  while (!round->result) round->ended.wait();
+}
+
+Status Appending::write_one(Component& c, const Rows& w) {
   return c.shape.format.is_fixed() ? write_fixed(c, w) : write_variable(c, w);
 }
 
-Status Appending::write_fixed(Component& c, const Waiting& w) {
+Status Appending::write_fixed(Component& c, const Rows& w) {
   if (w.within > 0) return fill_row(c, w);
   const auto length = c.shape.format.record_length;
   PIF_TRY_VALUE(const auto last, last_row_bytes(w.body.size(), w.count, length));
   return c.writer->write_rows(w.first, w.count, {w.body.data(), length}, last == length ? 0 : last);
 }
 
-Status Appending::fill_row(Component& c, const Waiting& w) {
+Status Appending::fill_row(Component& c, const Rows& w) {
   PIF_ASSERT(c.reader && c.writer && w.within > 0, w.within);
   const std::size_t length = c.shape.format.record_length;
   std::vector<std::byte> row(length);
@@ -354,65 +339,41 @@ Status Appending::fill_row(Component& c, const Waiting& w) {
   return c.writer->write_rows(w.first + 1, w.count - 1, {w.body.data() + added, length}, last == length ? 0 : last);
 }
 
-Status Appending::write_variable(Component& c, const Waiting& w) {
-  PIF_TRY_VALUE(const auto rows, parse_variable(w.body.span(), w.count));
+Status Appending::write_variable(Component& c, const Rows& w) {
+  PIF_TRY_VALUE(const auto rows, parse_variable(w.body, w.count));
   PIF_ASSERT(w.first == c.writer->rows(), c.file.value, w.first, c.writer->rows());
   return c.writer->append_rows(rows.lengths, rows.data);
 }
 
-void Appending::make_durable(Line& line, std::vector<ReplyToken> tokens) {
-  Component& c = *line.component;
-  PIF_ASSERT(!line.busy && c.writer && !tokens.empty(), c.file.value);
-  auto tail = c.writer->finish();
-  if (!tail) {
-    context_.components.drop_writer(c);
-    return answer_all(tokens, fail(std::move(tail.error())));
-  }
-  PIF_ASSERT(tail->rows >= c.state.rows() && tail->bytes >= c.state.bytes(), tail->rows, c.state.rows());
-  line.busy = true;
-  c.enter(Stage::kAppending);
-  auto result = std::make_shared<Status>();
+Status Appending::make_durable(const ComponentPtr& component, Round& round) {
+  Component& c = *component;
+  context_.fibers.settle();  // all who can write in this turn
+  round.is_closed = true;
+  PIF_TRY(check_there(c));
+  PIF_TRY(round.written);
+  PIF_ASSERT(c.writer && c.stage() == Stage::kAppending, c.file.value, c.stage());
+  PIF_TRY_VALUE(const component::Tail tail, c.writer->finish());
+  PIF_ASSERT(tail.rows >= c.state.rows() && tail.bytes >= c.state.bytes(), tail.rows, c.state.rows());
+  const std::uint64_t applied = c.applied;
   // A component that is not in the catalogue is new: its names must become durable too.
   const auto folder = c.catalogued ? std::string() : context_.components.folder(c.file);
-  auto work = [files = c.files, result, folder, storage = &context_.world.storage] {
-    *result = component::sync(*files);
-    if (*result && !folder.empty()) *result = storage->sync_folder(folder);
-  };
-  auto done = [this, &line, result, t = *tail, applied = c.applied, tokens = std::move(tokens)] {
-    Component& component = *line.component;
-    const bool is_out_of_service = component.failure.has_value();  // by a sync of its parity, perhaps
-    if (*result && !component.is_removed() && !is_out_of_service) return publish_rows(line, t, applied, tokens);
-    line.busy = false;
-    if (component.is_removed()) return answer_all(tokens, fail(gone()));
-    if (!is_out_of_service) {
-      context_.components.set_failed(component, result->error());
-      spdlog::error("{}", component.failure->text);
-    }
-    answer_all(tokens, fail(*component.failure));
-  };
-  context_.world.executor.submit(std::move(work), std::move(done));
-}
-
-void Appending::publish_rows(Line& line, const component::Tail& tail, std::uint64_t applied,
-                             std::vector<ReplyToken> tokens) {
-  PIF_ASSERT(line.busy && line.component->stage() == Stage::kAppending, line.component->file.value);
-  const auto generation = line.component->state.generation();
-  const auto change = [tail, applied, generation](proto::ComponentState& state) {
+  const Status synced = context_.disk([&, files = c.files]() -> Status {
+    PIF_TRY(component::sync(*files));
+    return folder.empty() ? Status() : context_.world.storage.sync_folder(folder);
+  });
+  PIF_TRY(check_there(c));  // perhaps out of service, by a sync of its parity
+  if (!synced) {
+    context_.components.set_failed(c, synced.error());
+    spdlog::error("{}", c.failure->text);
+    return fail(*c.failure);
+  }
+  const auto change = [tail, applied, generation = c.state.generation()](proto::ComponentState& state) {
     set_tail(state, tail);
     state.set_generation(generation);
     state.set_log_applied(std::max(state.log_applied(), applied));
     state.set_state(kCommitted);
   };
-  context_.batch.update(line.component, change, [this, &line, tokens = std::move(tokens)](const Status& status) {
-    line.component->end_change();
-    line.busy = false;
-    if (!status) context_.components.drop_writer(*line.component);
-    answer_all(tokens, status);
-  });
-}
-
-void Appending::answer_all(const std::vector<ReplyToken>& tokens, const Status& status) {
-  for (const auto token : tokens) context_.replies.answer(token, status);
+  return context_.batch.commit(component, change);
 }
 
 }  // namespace pif::lfs

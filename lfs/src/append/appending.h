@@ -1,17 +1,17 @@
 // Appending to committed files: rows of granted ranges at every LFS (AppendRows). Who grants them is in
 // append_coordinator.h. docs/PROTOCOL.md "Append" has the rules.
 //
-// A component takes rows in order only: what comes early waits. What is there is synced away from the loop and enters
-// the catalogue with its length; all rows that wait at the moment share that.
+// A component takes rows in order only: what comes early waits for its turn. Each request writes its own rows. Those
+// that write in one turn of the loop are a round: the first of them syncs the files away from the loop, and enters the
+// new length in the catalogue, for all of them.
 #pragma once
 
-#include <deque>
-#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <unordered_map>
-#include <utility>
 
 #include "context/lfs_context.h"
-#include "pif/base/assert.h"
 
 namespace pif::lfs {
 
@@ -19,47 +19,34 @@ class Appending {
  public:
   explicit Appending(LfsContext& context);
 
-  void append_rows(const Request& request, const proto::AppendRows& asked);
-  // Writes what has become possible. Once per turn.
-  void advance();
-  Time next_deadline() const;
+  [[nodiscard]] Status append_rows(const Request& request, const proto::AppendRows& asked);
 
  private:
-  // Bytes of rows that one user has waiting here, as long as it lives.
-  class Charge {
-   public:
-    Charge(std::size_t& total, std::size_t bytes) : total_(&total), bytes_(bytes) { *total_ += bytes_; }
-    Charge(Charge&& other) noexcept : total_(other.total_), bytes_(std::exchange(other.bytes_, 0)) {}
-    Charge& operator=(Charge&& other) noexcept {
-      std::swap(total_, other.total_);
-      std::swap(bytes_, other.bytes_);
-      return *this;
-    }
-    ~Charge() {
-      PIF_ASSERT(*total_ >= bytes_, *total_, bytes_);
-      *total_ -= bytes_;
-    }
-
-   private:
-    std::size_t* total_;
-    std::size_t bytes_;
-  };
-  struct Waiting {
-    ReplyToken token = 0;
+  // What one request appends.
+  struct Rows {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
     std::uint64_t generation = 0;
     std::uint32_t within = 0;
     FileLength base;
-    net::Buffer body;
-    Time deadline;
-    Charge charge;
-    QueuedChange queued;
+    std::span<const std::byte> body;
+  };
+  // Rows that become durable together.
+  struct Round {
+    explicit Round(daemon::Fibers& fibers) : ended(fibers) {}
+    bool takes_more() const;
+
+    bool is_closed = false;  // it is being synced
+    std::uint64_t bytes = 0;
+    Status written;
+    std::optional<Status> result;
+    daemon::Event ended;
   };
   struct Line {  // of one component
     ComponentPtr component;
-    std::deque<Waiting> waiting;
-    bool busy = false;
+    std::size_t requests = 0;
+    std::shared_ptr<Round> round;                                // under way
+    std::multimap<std::uint64_t, daemon::Fibers::WaitId> early;  // by where their rows begin
   };
   enum class Place : std::uint8_t { kNow, kEarly, kThere, kWrong };
 
@@ -71,25 +58,32 @@ class Appending {
   [[nodiscard]] Status check_generation(const Component& component, std::uint64_t generation) const;
   [[nodiscard]] Status check_body(const Component& component, const proto::AppendRows& asked,
                                   std::span<const std::byte> body);
-  void advance(Line& line);
-  void refuse(Line& line, const std::function<bool(const Waiting&)>& is_refused, const char* why);
-  void refuse_late(Line& line);
-  void refuse_old(Line& line);
-  [[nodiscard]] bool begin_generation(Line& line);
+  [[nodiscard]] Result<Line*> line_of(const ComponentPtr& component);
+
+  // kNow: the rows can be written; kThere: they were.
+  [[nodiscard]] Result<Place> wait_for_turn(const Request& request, Line& line, const Rows& rows);
+  [[nodiscard]] Status check_room(std::size_t waiting_bytes, const Request& request, const Line& line) const;
+  // False: until then nothing has changed.
+  bool wait_for_change(Line& line, const Rows& rows, Time until);
+  bool takes_rows(const Line& line) const;
+  // The component drops what is behind `base`. It may wait.
+  [[nodiscard]] Status begin_generation(const ComponentPtr& component, const Rows& rows);
   [[nodiscard]] Result<component::Tail> base_tail(Component& component, const FileLength& base);
-  [[nodiscard]] Place place_of(const Component& component, const Waiting& waiting) const;
-  void write_ready(Line& line);
-  [[nodiscard]] Status write_one(Component& component, const Waiting& waiting);
-  [[nodiscard]] Status write_fixed(Component& component, const Waiting& waiting);
-  [[nodiscard]] Status fill_row(Component& component, const Waiting& waiting);
-  [[nodiscard]] Status write_variable(Component& component, const Waiting& waiting);
-  void make_durable(Line& line, std::vector<ReplyToken> tokens);
-  void publish_rows(Line& line, const component::Tail& tail, std::uint64_t applied, std::vector<ReplyToken> tokens);
-  void answer_all(const std::vector<ReplyToken>& tokens, const Status& status);
+  // The component has a writer.
+  static Place place_of(const Component& component, const Rows& rows);
+
+  // Returns when they are durable.
+  [[nodiscard]] Status write(Line& line, const Rows& rows);
+  [[nodiscard]] Status write_one(Component& component, const Rows& rows);
+  [[nodiscard]] Status write_fixed(Component& component, const Rows& rows);
+  [[nodiscard]] Status fill_row(Component& component, const Rows& rows);
+  [[nodiscard]] Status write_variable(Component& component, const Rows& rows);
+  static void wait_for_end(const std::shared_ptr<Round>& round);
+  [[nodiscard]] Status make_durable(const ComponentPtr& component, Round& round);
 
   LfsContext& context_;
-  std::unordered_map<std::uint32_t, std::size_t> bytes_of_user_;  // that wait
-  std::unordered_map<std::uint64_t, Line> lines_;  // by file; only those with something waiting or under way
+  std::unordered_map<std::uint32_t, std::size_t> bytes_of_user_;  // that wait for their turn
+  std::unordered_map<std::uint64_t, Line> lines_;                 // by file; only those with requests
 };
 
 }  // namespace pif::lfs

@@ -60,38 +60,30 @@ Status Deputy::check_takes_notes(const proto::NoteLength& asked, const parity::L
                                           asked.shape().file(), context_.view.index(), context_.config.name));
 }
 
-void Deputy::note_length(const Request& request, const proto::NoteLength& asked) {
-  const auto refuse = [&](Error why) { context_.replies.answer(request, fail(std::move(why))); };
-  const auto keeper = keeper_of(context_, asked.shape());
-  if (!keeper) return refuse(keeper.error());
-  if (parity::deputy_of(keeper->layout) != keeper->index)
-    return refuse({Code::kInvalid, "the length is noted at the first LFS of the companion of LFS 0's bevy", {}});
-  if (auto ok = check_length(asked); !ok) return refuse(ok.error());
-  if (auto ok = check_takes_notes(asked, keeper->layout); !ok) return refuse(ok.error());
-  auto found = component_of(request, *keeper);
-  if (!found) return refuse(std::move(found.error()));
-  const ComponentPtr component = std::move(*found);
+Result<net::Packet> Deputy::note_length(const Request& request, const proto::NoteLength& asked) {
+  PIF_TRY_VALUE(const Keeper keeper, keeper_of(context_, asked.shape()));
+  if (parity::deputy_of(keeper.layout) != keeper.index)
+    return fail(Code::kInvalid, "the length is noted at the first LFS of the companion of LFS 0's bevy");
+  PIF_TRY(check_length(asked));
+  PIF_TRY(check_takes_notes(asked, keeper.layout));
+  PIF_TRY_VALUE(const ComponentPtr component, component_of(request, keeper));
   PIF_ASSERT(component->state.shape().index() != 0, component->file.value);  // nobody is his own deputy
   // Its own generations are nobody else's, not even if LFS 0 begins with one of that number.
   if (asked.generation() < component->state.noted_generation() || asked.generation() <= component->state.grants())
-    return refuse({Code::kRetry, "another sequencer of the file has begun since", {}});
-  const auto change = [asked](proto::ComponentState& state) {
+    return fail(Code::kRetry, "another sequencer of the file has begun since");
+  PIF_TRY(context_.batch.commit(component, [&asked](proto::ComponentState& state) {
     if (asked.generation() < state.noted_generation()) return;  // one that came in the same turn
     state.set_noted_generation(asked.generation());
     if (asked.has_noted() && is_newer(asked.noted(), state.noted())) *state.mutable_noted() = asked.noted();
     const Sequencer::Publication published = publication_of(asked.published());
     if (is_longer(published.file_length, file_length_of(state.published()))) set_published(state, published);
     add_tickets(*state.mutable_published_tickets(), asked.published_tickets());
-  };
-  context_.batch.update(component, change,
-                        [this, component, token = context_.replies.defer(request)](const Status& committed) {
-                          if (!committed) return context_.replies.answer(token, committed);
-                          net::Packet reply;
-                          auto* out = reply.envelope.mutable_note_length_reply();
-                          *out->mutable_noted() = component->state.noted();
-                          *out->mutable_published_tickets() = component->state.published_tickets();
-                          context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
-                        });
+  }));
+  net::Packet reply = Replies::reply(request);
+  auto* out = reply.envelope.mutable_note_length_reply();
+  *out->mutable_noted() = component->state.noted();
+  *out->mutable_published_tickets() = component->state.published_tickets();
+  return reply;
 }
 
 }  // namespace pif::lfs

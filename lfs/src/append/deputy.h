@@ -16,8 +16,8 @@ class Deputy {
  public:
   explicit Deputy(LfsContext& context);
 
-  // Answers when the note is durable, with the newest that there is.
-  void note_length(const Request& request, const proto::NoteLength& asked);
+  // The newest that there is, when the note is durable.
+  [[nodiscard]] Result<net::Packet> note_length(const Request& request, const proto::NoteLength& asked);
 
  private:
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request, const Keeper& keeper);

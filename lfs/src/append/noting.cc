@@ -1,7 +1,5 @@
 #include "append/noting.h"
 
-#include <memory>
-
 #include "parity/keeping.h"
 #include "parity/length_request.h"
 #include "pif/base/assert.h"
@@ -13,12 +11,6 @@ namespace {
 
 constexpr Duration kPatience = std::chrono::seconds(5);
 
-struct Errand {
-  std::unique_ptr<access::Grant> grant;
-  proto::NoteLength note;
-  Noting::Noted answer;
-};
-
 proto::NotedLength noted_of(const Sequencer::Publication& publication) {
   proto::NotedLength noted;
   *noted.mutable_file_length() = wire::proto_of(publication.file_length);
@@ -27,70 +19,61 @@ proto::NotedLength noted_of(const Sequencer::Publication& publication) {
   return noted;
 }
 
-access::BulkRequest request_of(const std::shared_ptr<Errand>& errand) {
-  access::BulkRequest request;
-  request.lfs = errand->note.shape().index();
-  request.timeout = kPatience;
-  request.make = [errand] {
-    net::Packet packet;
-    *packet.envelope.mutable_note_length() = errand->note;
-    return packet;
-  };
-  request.take = [errand](net::Packet& reply) -> Status {
-    errand->answer = {reply.envelope.note_length_reply().noted(),
-                      reply.envelope.note_length_reply().published_tickets()};
-    PIF_TRY_VALUE(const Format format, format_of(errand->note.shape().format()));
-    PIF_TRY(check_tickets(errand->answer.published_tickets));
-    PIF_TRY(check_generation(errand->answer.length.generation()));
-    return check_file_length(format, file_length_of(errand->answer.length.file_length()));
-  };
-  return request;
+Result<Noting::Noted> answer_of(const proto::NoteLength& note, const proto::NoteLengthReply& reply) {
+  const Noting::Noted answer{reply.noted(), reply.published_tickets()};
+  PIF_TRY_VALUE(const Format format, format_of(note.shape().format()));
+  PIF_TRY(check_tickets(answer.published_tickets));
+  PIF_TRY(check_generation(answer.length.generation()));
+  PIF_TRY(check_file_length(format, file_length_of(answer.length.file_length())));
+  return answer;
 }
 
 }  // namespace
 
-void Noting::send(const Component& component, std::uint64_t generation,
-                  const std::optional<Sequencer::Publication>& noted, Done done) {
-  PIF_ASSERT(keeps_parity(component.state.shape()) && component.state.shape().index() == 0, component.file.value);
-  auto errand = std::make_shared<Errand>();
-  *errand->note.mutable_shape() = component.state.shape();
-  errand->note.mutable_shape()->set_index(parity::deputy_of(component.layout));
-  errand->note.set_generation(generation);
-  errand->note.set_view(context_.view.index());
-  const auto& state = component.state;
-  if (noted) *errand->note.mutable_noted() = noted_of(*noted);
-  *errand->note.mutable_published() =
+Result<Noting::Noted> Noting::send(const ComponentPtr& component, std::uint64_t generation,
+                                   const std::optional<Sequencer::Publication>& noted) {
+  const auto& state = component->state;
+  PIF_ASSERT(keeps_parity(state.shape()) && state.shape().index() == 0, component->file.value);
+  proto::NoteLength note;
+  *note.mutable_shape() = state.shape();
+  note.mutable_shape()->set_index(parity::deputy_of(component->layout));
+  note.set_generation(generation);
+  note.set_view(context_.view.index());
+  if (noted) *note.mutable_noted() = noted_of(*noted);
+  *note.mutable_published() =
       noted_of({file_length_of(state.published()), state.published_ticket(), state.published_generation()});
-  *errand->note.mutable_published_tickets() = state.published_tickets();
-  auto grant = peers_.grant(component.state.shape(), component.state.epoch());
-  if (!grant) return done(fail(std::move(grant.error())));
-  errand->grant = std::move(*grant);
-  peers_.run(
-      *errand->grant, [&errand](access::Requests& requests) { requests.add(request_of(errand)); },
-      [errand, done = std::move(done)](const Status& status) {
-        if (!status) return done(fail(status.error()));
-        done(errand->answer);
-      });
+  *note.mutable_published_tickets() = state.published_tickets();
+  PIF_TRY_VALUE(const auto grant, peers_.grant(state.shape(), state.epoch()));
+  Noted answer;
+  access::BulkRequest request;
+  request.lfs = note.shape().index();
+  request.timeout = kPatience;
+  request.make = [&note] {
+    net::Packet packet;
+    *packet.envelope.mutable_note_length() = note;
+    return packet;
+  };
+  request.take = [&note, &answer](net::Packet& reply) -> Status {
+    PIF_TRY_VALUE(answer, answer_of(note, reply.envelope.note_length_reply()));
+    return {};
+  };
+  PIF_TRY(peers_.run(*grant, [&request](access::Requests& requests) { requests.add(std::move(request)); }));
+  return answer;
 }
 
-void Noting::ask(const Component& component, Asked asked) {
-  PIF_ASSERT(keeps_parity(component.state.shape()) && component.state.shape().index() == 0, component.file.value);
-  auto granted = peers_.grant(component.state.shape(), component.state.epoch());
-  if (!granted) return asked(fail(std::move(granted.error())));
-  const std::shared_ptr<access::Grant> grant = std::move(*granted);
-  auto found = std::make_shared<std::uint64_t>(0);
-  const LengthAsked noted{parity::deputy_of(component.layout), component.file.value, true, context_.view.index()};
-  auto request = length_request(noted, component.shape.format, [found](const LengthTold& told) -> Status {
-    *found = told.generation;
+Result<std::uint64_t> Noting::ask(const ComponentPtr& component) {
+  const auto& state = component->state;
+  PIF_ASSERT(keeps_parity(state.shape()) && state.shape().index() == 0, component->file.value);
+  PIF_TRY_VALUE(const auto grant, peers_.grant(state.shape(), state.epoch()));
+  std::uint64_t found = 0;
+  const LengthAsked noted{parity::deputy_of(component->layout), component->file.value, true, context_.view.index()};
+  auto request = length_request(noted, component->shape.format, [&found](const LengthTold& told) -> Status {
+    found = told.generation;
     return {};
   });
   request.timeout = kPatience;
-  peers_.run(
-      *grant, [&request](access::Requests& requests) { requests.add(std::move(request)); },
-      [grant, found, asked = std::move(asked)](const Status& status) {
-        if (!status) return asked(fail(status.error()));
-        asked(*found);
-      });
+  PIF_TRY(peers_.run(*grant, [&request](access::Requests& requests) { requests.add(std::move(request)); }));
+  return found;
 }
 
 }  // namespace pif::lfs

@@ -1,7 +1,6 @@
 // What LFS 0 of a file with parity tells its deputy (deputy.h), and asks it. One thread.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "append/sequencer.h"
@@ -16,17 +15,15 @@ class Noting {
     proto::NotedLength length;
     proto::PublishedTickets published_tickets;
   };
-  using Done = std::function<void(Result<Noted>)>;           // may come at once
-  using Asked = std::function<void(Result<std::uint64_t>)>;  // may come at once
-
   Noting(LfsContext& context, Peers& peers) : context_(context), peers_(peers) {}
 
   // In the view of this LFS, and with what is published there. component: of LFS 0 of a file with parity. generation:
-  // the sequencer's. Errors: what the deputy or the way to it says; kOldView: it goes by a newer view.
-  void send(const Component& component, std::uint64_t generation, const std::optional<Sequencer::Publication>& noted,
-            Done done);
+  // the sequencer's. Errors: what the deputy or the way to it says; kOldView: it goes by a newer view. Both are called
+  // by a fiber.
+  [[nodiscard]] Result<Noted> send(const ComponentPtr& component, std::uint64_t generation,
+                                   const std::optional<Sequencer::Publication>& noted);
   // The newest generation of a sequencer that the deputy took notes of, or acted in. Errors as of send().
-  void ask(const Component& component, Asked asked);
+  [[nodiscard]] Result<std::uint64_t> ask(const ComponentPtr& component);
 
  private:
   LfsContext& context_;

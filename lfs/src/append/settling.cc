@@ -51,16 +51,16 @@ Status AppendCoordinator::check_settled(const ComponentPtr& component) {
   // Nothing was ever noted, or the deputy knows nothing that this LFS does not.
   if (state.shape().index() != 0 || state.grants() == 0 || deputy_state(*component) != wire::kViewMember) return {};
   File& file = settling_file(component);
-  settle(file);
+  settle_soon(file);
   if (file.is_settled) return {};
   return fail(file.trouble.value_or(Error{Code::kRetry, "the sequencer asks its deputy for the length", {}}));
 }
 
 // It is forgotten soon if nobody asks again.
 AppendCoordinator::File& AppendCoordinator::settling_file(const ComponentPtr& component) {
-  File* file = find(component->file);
+  FilePtr file = find(component->file);
   if (file == nullptr) {
-    file = &make_file(component, publication_of(component->state));
+    file = make_file(component, publication_of(component->state));
     file->used = context_.now() - kForget;
   }
   file->used = std::max(file->used, context_.now() - kForget + kAskedAgain);
@@ -73,14 +73,16 @@ void AppendCoordinator::tell_later(const ComponentPtr& component) {
   PIF_ASSERT(keeps_parity(state.shape()), component->file.value);
   if (state.shape().index() != 0 || state.grants() == 0 || deputy_state(*component) != wire::kViewMember) return;
   File& file = settling_file(component);
-  if (!file.is_settled) file.is_told = false;  // who settles tells
+  if (file.is_settled) return;
+  file.is_told = false;  // who settles tells
+  look_again(file);
 }
 
 // ---- views ---------------------------------------------------------------------------------------------------------
 
 void AppendCoordinator::adopt_view() {
   const bool is_returning = context_.view.state_of(context_.config.node) == wire::kViewReturning;
-  std::vector<File*> over;
+  std::vector<FilePtr> over;
   for (auto& [id, file] : files_) {
     if (!file->has_parity()) continue;
     begin_period(*file);
@@ -88,16 +90,16 @@ void AppendCoordinator::adopt_view() {
     const auto acting = acting_sequencer(file->component->layout, shape, context_.view);
     const bool is_absent = context_.view.is_absent(context_.config.node);
     file->is_acting = acting && *acting == shape.index() && !is_returning && !is_absent;
-    if (!file->is_acting && file->publishing == Publishing::kNothing) over.push_back(file.get());
+    if (!file->is_acting && file->publishing == Publishing::kNothing) over.push_back(file);
   }
-  for (File* const file : over) end_acting(*file);
+  for (const FilePtr& file : over) end_acting(*file);
 }
 
 // All grants are void. Who waits for one that may be noted hears of it when it is settled whether it was.
 void AppendCoordinator::begin_period(File& file) {
   PIF_ASSERT(file.has_parity(), file.component->file.value);
   file.period = ++last_period_;
-  file.is_settled = file.is_settling = false;
+  file.is_settled = file.is_settling = file.is_settle_asked = false;
   file.note_again = {};
   file.tell_at = kNever;
   file.trouble.reset();
@@ -107,50 +109,85 @@ void AppendCoordinator::begin_period(File& file) {
     if (!file.sent || ticket > file.sent->ticket) continue;
     const auto waiting = file.waiting.find(ticket);
     if (waiting == file.waiting.end()) continue;
-    for (const auto token : waiting->second) file.unsettled.push_back({token, ticket, file.sent->generation});
+    for (Finished* const finished : waiting->second) {
+      finished->generation = file.sent->generation;
+      file.unsettled.push_back(finished);
+    }
     file.waiting.erase(waiting);
   }
   cancel(file, tickets, old_view());
   PIF_ASSERT(file.waiting.empty() && file.sequencer.idle(), file.component->file.value, file.waiting.size());
+  look_again(file);  // who served it until now
+  context_.fibers.start([this, self = find(file.component->file), period = file.period] { serve(self, period); });
 }
 
 // Others decide what becomes of what was sent and is not published here.
 void AppendCoordinator::end_acting(File& file) {
   PIF_ASSERT(!file.is_acting && file.publishing == Publishing::kNothing, file.component->file.value);
-  for (const Finished& finished : std::exchange(file.unsettled, {})) {
-    const bool is_done = was_published(file.component->state, &file, finished) == WasPublished::kYes;
-    context_.replies.answer(finished.token, is_done ? Status() : Status(fail(old_view())));
+  for (Finished* const finished : std::exchange(file.unsettled, {})) {
+    const bool is_done = was_published(file.component->state, &file, *finished) == WasPublished::kYes;
+    answer(*finished, is_done ? Status() : Status(fail(old_view())));
   }
-  drop(file.component->file.value, old_view());
+  drop(file, old_view());
 }
 
 // ---- settling ------------------------------------------------------------------------------------------------------
 
-void AppendCoordinator::settle(File& file) {
-  if (file.is_settled || file.is_settling || !file.is_acting || context_.now() < file.note_again) return;
-  if (file.publishing != Publishing::kNothing) return;  // it becomes durable at any moment
-  PIF_ASSERT(file.has_parity() && file.sequencer.idle(), file.component->file.value);
-  file.is_settling = true;
-  const Publication own = publication_of(file.component->state);
-  // A deputy that is not a member has sequenced nothing since this LFS acts: what was sent to it stays.
+bool AppendCoordinator::may_settle(const File& file) const {
+  if (file.publishing != Publishing::kNothing) return false;  // it becomes durable at any moment
+  return !file.is_settled && !file.is_settling && file.is_acting && context_.now() >= file.note_again;
+}
+
+void AppendCoordinator::settle_soon(File& file) {
+  if (!may_settle(file)) return;
+  if (!has_deputy(file) && !sent_to_publish(file)) return settled(file);
+  file.is_settle_asked = true;
+  look_again(file);
+}
+
+// A deputy that is not a member has sequenced nothing since this LFS acts: what was sent to it stays.
+std::optional<AppendCoordinator::Publication> AppendCoordinator::sent_to_publish(const File& file) const {
   const bool is_first = deputy_state(*file.component) != wire::kViewMember;
-  if (is_first && file.sent && is_longer(file.sent->file_length, own.file_length))
-    return settle_at(file, *file.sent, {});
-  if (!has_deputy(file)) return settled(file);
-  const bool is_empty = own.file_length.records == 0 && own.ticket == 0;
-  noting_.send(*file.component, file.sequencer.generation(), is_empty ? std::nullopt : std::optional(own),
-               [this, id = file.component->file.value, period = file.period](const Result<Noting::Noted>& noted) {
-                 File* const found = find_in_period(id, period);
-                 if (found == nullptr) return;
-                 if (noted) return settle_with(*found, *noted);
-                 if (noted.error().code == Code::kRetry) return ask_generation(*found, noted.error());
-                 not_settled(*found, noted.error());
-               });
+  const FileLength own = file_length_of(file.component->state.published());
+  return is_first && file.sent && is_longer(file.sent->file_length, own) ? file.sent : std::nullopt;
+}
+
+void AppendCoordinator::settle(const FilePtr& file, std::uint64_t period) {
+  File& f = *file;
+  PIF_ASSERT(f.has_parity() && f.sequencer.idle(), f.component->file.value);
+  PIF_ASSERT(is_current(f, period) && may_settle(f), f.component->file.value);
+  f.is_settling = true;
+  f.is_settle_asked = false;
+  for (;;) {  // until there is nothing longer
+    if (const auto sent = sent_to_publish(f)) {
+      if (!settle_at(file, period, *sent, {})) return;
+      continue;
+    }
+    if (!has_deputy(f)) return settled(f);
+    const Publication own = publication_of(f.component->state);
+    const bool is_empty = own.file_length.records == 0 && own.ticket == 0;
+    const auto said = noting_.send(f.component, f.sequencer.generation(), is_empty ? std::nullopt : std::optional(own));
+    if (!is_current(f, period)) return;
+    if (!said && said.error().code == Code::kRetry) {
+      // If the deputy refuses it because it has acted, or LFS 0 of another run, this one goes above them.
+      const auto generation = noting_.ask(f.component);
+      if (!is_current(f, period)) return;
+      if (!generation || *generation < f.sequencer.generation()) return not_settled(f, said.error());
+      f.sequencer.begin(f.sequencer.published(), *generation + 1);
+      continue;
+    }
+    if (!said) return not_settled(f, said.error());
+    const auto news = news_of(f, *said);
+    if (!news) return not_settled(f, news.error());
+    if (!*news) return settled(f);
+    if (!settle_at(file, period, **news, said->published_tickets)) return;
+  }
 }
 
 // What the deputy was told of may have been shown, or will be. But of what was noted there before this sequencer went
 // on without it, and gave out its rows to others, nothing was.
-void AppendCoordinator::settle_with(File& file, const Noting::Noted& said) {
+Result<std::optional<AppendCoordinator::Publication>> AppendCoordinator::news_of(const File& file,
+                                                                                 const Noting::Noted& said) const {
   PIF_ASSERT(file.is_settling && !file.is_settled && file.sequencer.idle(), file.component->file.value);
   const auto& state = file.component->state;
   const Publication noted = publication_of(said.length);
@@ -160,58 +197,37 @@ void AppendCoordinator::settle_with(File& file, const Noting::Noted& said) {
     spdlog::warn("file {}: the deputy has {} records noted of generation {}, which {} went on without",
                  state.shape().file(), noted.file_length.records, noted.generation, context_.config.name);
   const bool is_behind = !is_void && is_longer(noted.file_length, own.file_length);
-  if (is_behind && !file.component->catalogued) {  // made by who asks for a range now
-    const auto is_new = context_.check_has_no_part(state.shape(), file.component->layout, noted.file_length.records);
-    if (!is_new) return not_settled(file, is_new.error());
-  }
-  if (!is_behind && !has_more(said.published_tickets, state.published_tickets())) return settled(file);
-  settle_at(file, is_behind ? noted : own, said.published_tickets);
+  if (is_behind && !file.component->catalogued)  // made by who asks for a range now
+    PIF_TRY(context_.check_has_no_part(state.shape(), file.component->layout, noted.file_length.records));
+  if (is_behind) return noted;
+  if (has_more(said.published_tickets, state.published_tickets())) return own;
+  return std::nullopt;
 }
 
-void AppendCoordinator::settle_at(File& file, const Publication& publication, const proto::PublishedTickets& tickets) {
-  PIF_ASSERT(file.is_settling && file.is_acting, file.component->file.value);
-  const auto change = [publication, tickets](proto::ComponentState& state) {
+bool AppendCoordinator::settle_at(const FilePtr& file, std::uint64_t period, const Publication& publication,
+                                  const proto::PublishedTickets& tickets) {
+  PIF_ASSERT(file->is_settling && file->is_acting, file->component->file.value);
+  const Status committed = context_.batch.commit(file->component, [&](proto::ComponentState& state) {
     if (is_longer(publication.file_length, file_length_of(state.published()))) set_published(state, publication);
     add_tickets(*state.mutable_published_tickets(), tickets);
-  };
-  context_.batch.update(
-      file.component, change,
-      [this, id = file.component->file.value, number = file.number, period = file.period](const Status& committed) {
-        File* const found = find(id, number);
-        if (found == nullptr) return;
-        if (!committed) return drop(id, committed.error());
-        if (found->period != period) return;
-        found->sent.reset();
-        found->is_settling = false;
-        settle(*found);  // which finds nothing longer
-      });
+  });
+  if (!committed) drop(*file, committed.error());
+  if (!is_current(*file, period)) return false;
+  file->sent.reset();
+  return true;
 }
 
 void AppendCoordinator::settled(File& file) {
-  PIF_ASSERT(file.is_settling && !file.is_settled && file.sequencer.idle(), file.component->file.value);
+  PIF_ASSERT(!file.is_settled && file.sequencer.idle(), file.component->file.value);
   const FileLength kept = file_length_of(file.component->state.published());
   const bool is_behind = is_longer(kept, file.sequencer.published());
   file.sequencer.begin(is_behind ? kept : file.sequencer.published(), file.sequencer.generation());
   file.sent.reset();
-  file.is_settling = false;
+  file.is_settling = file.is_settle_asked = false;
   file.is_settled = true;
   file.is_told = true;  // by the note, or there is none to tell
   file.trouble.reset();
-  for (const Finished& finished : std::exchange(file.unsettled, {}))
-    if (context_.replies.is_waiting(finished.token)) finish(file, finished);
-}
-
-// The note was refused. If it is because the deputy has acted, or LFS 0 of another run, this one goes above them.
-void AppendCoordinator::ask_generation(File& file, const Error& why) {
-  noting_.ask(*file.component, [this, id = file.component->file.value, period = file.period,
-                                why](const Result<std::uint64_t>& generation) {
-    File* const found = find_in_period(id, period);
-    if (found == nullptr) return;
-    if (!generation || *generation < found->sequencer.generation()) return not_settled(*found, why);
-    found->sequencer.begin(found->sequencer.published(), *generation + 1);
-    found->is_settling = false;
-    settle(*found);
-  });
+  for (Finished* const finished : std::exchange(file.unsettled, {})) finish(file, *finished);
 }
 
 void AppendCoordinator::not_settled(File& file, const Error& why) {
@@ -230,8 +246,7 @@ void AppendCoordinator::not_settled(File& file, const Error& why) {
 }
 
 void AppendCoordinator::answer_unsettled(File& file, const Error& why) {
-  for (const Finished& finished : std::exchange(file.unsettled, {}))
-    context_.replies.answer(finished.token, Status(fail(why)));
+  for (Finished* const finished : std::exchange(file.unsettled, {})) answer(*finished, fail(why));
 }
 
 }  // namespace pif::lfs

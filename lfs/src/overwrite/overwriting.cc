@@ -19,8 +19,8 @@ constexpr std::uint64_t kQueuedBytesMax = 32u << 20;
 constexpr std::size_t kQueuedMax = 16384;
 constexpr std::uint64_t kBatchBytesMax = 8u << 20;  // of images; then only those join that add little, up to twice this
 constexpr std::size_t kBeyondMax = 256;             // requests that a full batch passes over, looking for such
-constexpr unsigned kWarmingMax = 4;     // components that are read for images at once: the executor has other work
-constexpr std::size_t kDirtyMax = 256;  // components whose files stay open until the log is emptied
+constexpr unsigned kWarmingMax = 4;                 // that read for their images at once: the executor has other work
+constexpr std::size_t kDirtyMax = 256;              // components whose files stay open until the log is emptied
 
 Error cannot_empty(const Error& why) {
   return {Code::kIo, "the redo log cannot be emptied, start the LFS again: " + why.text, {}};
@@ -28,13 +28,54 @@ Error cannot_empty(const Error& why) {
 
 }  // namespace
 
-Overwriting::Overwriting(LfsContext& context, Peers& peers) : context_(context), published_rows_(context, peers) {
+Overwriting::Overwriting(LfsContext& context, Peers& peers, std::function<bool()> is_held)
+    : context_(context),
+      is_held_(std::move(is_held)),
+      published_rows_(context, peers),
+      warming_(context.fibers, kWarmingMax),
+      news_(context.fibers),
+      go_on_(context.fibers) {
   context.operations.bind<&Overwriting::overwrite>(*this);
   context.operations.bind<&Overwriting::overwrite_pieces>(*this);
   context.operations.bind<&Overwriting::flush>(*this);
+  context.fibers.start([this] { serve(); });
 }
 
-Status Overwriting::check(const Request& request) {
+// ---- one request ---------------------------------------------------------------------------------------------------
+
+Status Overwriting::overwrite(const Request& request, const proto::Overwrite& asked) {
+  if (asked.count() == 0) return fail(Code::kInvalid, "an overwrite of no rows");
+  return take(request, FileId(asked.file()), {asked.first(), asked.count(), asked.within(), asked.bytes()});
+}
+
+Status Overwriting::overwrite_pieces(const Request& request, const proto::OverwritePieces& asked) {
+  const auto body = request.packet.body.span();
+  if (asked.run_bytes() > body.size()) return fail(Code::kInvalid, "the runs are longer than the message");
+  const RunLimits limits{kFileBytesMax, body.size() - asked.run_bytes(), true};
+  PIF_TRY(check_runs(body.first(asked.run_bytes()), limits));
+  PIF_ASSERT(asked.run_bytes() > 0, body.size());
+  return take(request, FileId(asked.file()), {0, 0, 0, 0, asked.run_bytes()});
+}
+
+Status Overwriting::take(const Request& request, FileId file, const Asked& asked) {
+  PIF_TRY(check_room(request));
+  PIF_TRY_VALUE(const ComponentPtr component, check_component(request, file));
+  const RequestKey key{request.who.session, request.envelope().id()};
+  PIF_TRY_VALUE(const bool was_done, is_done(key));
+  if (was_done) return {};
+  PIF_TRY(context_.check_not_held(*component));
+  PIF_TRY(context_.components.open_files(*component, component::OpenMode::kWrite));
+  Waiting waiting{key, component, QueuedChange(component), asked, request.packet.body.span(), request.deadline};
+  PIF_TRY(look_at(waiting));
+  queued_bytes_ += waiting.bytes();
+  queue_.push_back(&waiting);
+  const daemon::AtExit leave([&] {
+    if (!waiting.is_taken) leave_queue(waiting);
+  });
+  return wait_in_queue(waiting);
+}
+
+Status Overwriting::check_room(const Request& request) const {
   if (stuck_) return fail(*stuck_);
   if (queue_.size() >= kQueuedMax || queued_bytes_ + request.packet.body.size() > kQueuedBytesMax)
     return fail(Code::kRetry, fmt::format("{} bytes of overwrites are waiting for the redo log", queued_bytes_));
@@ -51,38 +92,6 @@ Result<ComponentPtr> Overwriting::check_component(const Request& request, FileId
   return component;
 }
 
-void Overwriting::overwrite(const Request& request, const proto::Overwrite& asked) {
-  if (asked.count() == 0) return context_.replies.answer(request, fail(Code::kInvalid, "an overwrite of no rows"));
-  take(request, FileId(asked.file()), {asked.first(), asked.count(), asked.within(), asked.bytes()});
-}
-
-void Overwriting::overwrite_pieces(const Request& request, const proto::OverwritePieces& asked) {
-  const auto body = request.packet.body.span();
-  if (asked.run_bytes() > body.size())
-    return context_.replies.answer(request, fail(Code::kInvalid, "the runs are longer than the message"));
-  const RunLimits limits{kFileBytesMax, body.size() - asked.run_bytes(), true};
-  if (auto ok = check_runs(body.first(asked.run_bytes()), limits); !ok)
-    return context_.replies.answer(request, fail(std::move(ok.error())));
-  PIF_ASSERT(asked.run_bytes() > 0, body.size());
-  take(request, FileId(asked.file()), {0, 0, 0, 0, asked.run_bytes()});
-}
-
-void Overwriting::take(const Request& request, FileId file, const Asked& asked) {
-  if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
-  auto component = check_component(request, file);
-  if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
-  const RequestKey key{request.who.session, request.envelope().id()};
-  const auto done = is_done(key);
-  if (!done) return context_.replies.answer(request, fail(done.error()));
-  if (*done) return context_.replies.answer(context_.replies.defer(request), Status());
-  if (auto free = context_.check_not_held(**component); !free)
-    return context_.replies.answer(request, fail(std::move(free.error())));
-  if (auto opened = context_.components.open_files(**component, component::OpenMode::kWrite); !opened)
-    return context_.replies.answer(request, fail(std::move(opened.error())));
-  enqueue(request, std::make_shared<Waiting>(Waiting{0, key, *component, QueuedChange(*component), asked,
-                                                     net::Buffer::copy_of(request.packet.body.span())}));
-}
-
 Result<bool> Overwriting::is_done(const RequestKey& key) const {
   const auto known = dedup_.look(key);
   if (known != RequestDedup::Known::kForgotten) return known == RequestDedup::Known::kDone;
@@ -90,62 +99,78 @@ Result<bool> Overwriting::is_done(const RequestKey& key) const {
               "this overwrite was sent too long ago to tell whether it was done: it is not done now");
 }
 
-void Overwriting::enqueue(const Request& request, WaitingPtr waiting) {
-  const Component& component = *waiting->component;
-  // What cannot be told without the disk is found out when its image is made.
-  const auto target = target_of(*waiting, component.reader->cached());
-  if (!target && target.error().code != Code::kBusy) return context_.replies.answer(request, fail(target.error()));
-  if (target && component.shape.format.is_fixed()) {
-    auto touched = touched_chunks(*target, component.shape.chunk_bytes, component.reader->tail().bytes);
-    if (!touched) return context_.replies.answer(request, fail(std::move(touched.error())));
-    waiting->touched = std::move(*touched);
+// What cannot be told without the disk is found out when its image is made.
+Status Overwriting::look_at(Waiting& waiting) {
+  const Component& component = *waiting.component;
+  const bool is_fixed = component.shape.format.is_fixed();
+  const auto target = target_of(waiting, component.reader->cached());
+  if (!target && target.error().code != Code::kBusy) return fail(target.error());
+  if (target && is_fixed) {
+    PIF_TRY_VALUE(waiting.touched,
+                  touched_chunks(*target, component.shape.chunk_bytes, component.reader->tail().bytes));
   }
   const std::uint64_t length = component.shape.format.record_length;
-  waiting->rows_end = component.shape.format.is_fixed() ? (target->end() + length - 1) / length
-                                                        : waiting->asked.first + waiting->asked.count;
-  waiting->is_published = waiting->rows_end <= PublishedRows::known(component);
-  if (!waiting->is_published && PublishedRows::is_known_here(component))
-    return context_.replies.answer(request, fail(not_published(*waiting, PublishedRows::known(component))));
-  waiting->token = context_.replies.defer(request);
-  PIF_ASSERT(waiting->token != 0);
-  queued_bytes_ += waiting->bytes();
-  queue_.push_back(waiting);
-  if (!waiting->is_published) ask_published(waiting->component);
+  waiting.rows_end = is_fixed ? (target->end() + length - 1) / length : waiting.asked.first + waiting.asked.count;
+  const std::uint64_t known = PublishedRows::known(component);
+  if (PublishedRows::is_known_here(component)) return check_published(waiting, known);
+  if (waiting.rows_end > known) waiting.hurdle = Hurdle::kUnpublished;
+  return {};
 }
 
-// Those that come while LFS 0 is being asked are asked for anew: what it says is of before.
-void Overwriting::ask_published(const ComponentPtr& component) {
-  if (!asking_.insert(component->file.value).second) return;
-  std::vector<WaitingPtr> asked;
-  for (const auto& waiting : queue_)
-    if (waiting->component == component && !waiting->is_published) asked.push_back(waiting);
-  PIF_ASSERT(!asked.empty(), component->file.value);
-  published_rows_.ask(*component, [this, component, asked = std::move(asked)](const Result<std::uint64_t>& rows) {
-    asking_.erase(component->file.value);
-    for (const auto& waiting : asked) told_published(waiting, rows);
-    // Perhaps of another component, if the file was removed and is back.
-    const auto next = std::find_if(queue_.begin(), queue_.end(), [&](const WaitingPtr& w) {
-      return w->component->file == component->file && !w->is_published;
-    });
-    if (next != queue_.end()) ask_published((*next)->component);
+Status Overwriting::check_published(const Waiting& waiting, std::uint64_t rows) {
+  if (waiting.rows_end <= rows) return {};
+  return fail(Code::kEndOfFile,
+              fmt::format("rows of file {} are to be overwritten up to {}, and {} rows of it are published on this LFS",
+                          name_of(waiting.component->file), waiting.rows_end, rows));
+}
+
+// Until it is answered. One that is in a batch stays until the batch has ended.
+Status Overwriting::wait_in_queue(Waiting& waiting) {
+  while (!waiting.result) {
+    if (!waiting.is_taken && waiting.hurdle != Hurdle::kNone) {
+      PIF_TRY(clear_hurdle(waiting));
+      continue;
+    }
+    if (!waiting.is_taken) look_again();
+    PIF_ASSERT(!waiting.is_taken || is_busy_, waiting.key.request);  // with its batch under way
+    waiting.wait = context_.fibers.begin_wait();
+    if (!context_.fibers.wait(waiting.wait, waiting.is_taken ? kNever : waiting.deadline) && !waiting.is_taken)
+      return fail(Code::kRetry, "the overwrite could not begin in time");
+  }
+  return std::move(*waiting.result);
+}
+
+Status Overwriting::clear_hurdle(Waiting& waiting) {
+  Component& c = *waiting.component;
+  switch (waiting.hurdle) {
+    case Hurdle::kUnpublished: {
+      PIF_TRY_VALUE(const std::uint64_t rows, published_rows_.ask(waiting.component));
+      PIF_TRY(check_published(waiting, rows));
+      break;
+    }
+    case Hurdle::kCold: warm(waiting); break;
+    case Hurdle::kBusy:
+      while (context_.may(Operation::kOverwrite, c) == Permission::kLater && !waiting.is_taken)
+        if (!c.await_change(context_.fibers, waiting.deadline))
+          return fail(Code::kRetry, "the overwrite could not begin in time");
+      break;
+    case Hurdle::kNone: break;
+  }
+  waiting.hurdle = Hurdle::kNone;
+  return {};
+}
+
+void Overwriting::warm(Waiting& waiting) {
+  PIF_ASSERT(waiting.hurdle == Hurdle::kCold);
+  const auto slot = warming_.acquire();
+  const Component& c = *waiting.component;
+  if (waiting.is_taken || !c.reader || !c.files) return;  // refused, removed, or closed meanwhile
+  // The image itself is made anew when its batch begins: overwrites before it may be in between. Errors show then, too.
+  context_.disk([&waiting, files = c.files, reader = *c.reader] {
+    const auto target = target_of(waiting, reader);
+    if (target) (void)BatchImages().change(waiting.component, *target, reader);
   });
-}
-
-void Overwriting::told_published(const WaitingPtr& waiting, const Result<std::uint64_t>& rows) {
-  waiting->is_published = rows && waiting->rows_end <= *rows;
-  const auto place = std::find(queue_.begin(), queue_.end(), waiting);
-  if (waiting->is_published || place == queue_.end()) return;  // or all were refused meanwhile
-  queue_.erase(place);
-  PIF_ASSERT(queued_bytes_ >= waiting->bytes(), queued_bytes_, waiting->bytes());
-  queued_bytes_ -= waiting->bytes();
-  context_.replies.answer(waiting->token, fail(rows ? not_published(*waiting, *rows) : rows.error()));
-}
-
-Error Overwriting::not_published(const Waiting& waiting, std::uint64_t rows) {
-  return {Code::kEndOfFile,
-          fmt::format("rows of file {} are to be overwritten up to {}, and {} rows of it are published on this LFS",
-                      name_of(waiting.component->file), waiting.rows_end, rows),
-          {}};
+  waiting.is_warm = true;
 }
 
 Result<OverwriteTarget> Overwriting::target_of(const Waiting& w, const component::Reader& reader) {
@@ -153,7 +178,7 @@ Result<OverwriteTarget> Overwriting::target_of(const Waiting& w, const component
   if (!w.component->shape.format.is_fixed())
     return fail(Code::kUnsupported,
                 fmt::format("file {}: records of variable length are overwritten whole", name_of(w.component->file)));
-  const auto body = w.body.span();
+  const auto body = w.body;
   PIF_TRY_VALUE(const auto runs, patterns::RunDecoder::make(body.first(w.asked.run_bytes), {}));
   PIF_ASSERT(runs.payload() == body.size() - w.asked.run_bytes, runs.payload(), body.size());
   if (runs.end() <= reader.tail().bytes) return OverwriteTarget(runs, body.subspan(w.asked.run_bytes));
@@ -168,7 +193,7 @@ Result<OverwriteTarget> Overwriting::rows_of(const Waiting& waiting, const compo
   if (w.first >= tail.rows || w.count > tail.rows - w.first)
     return fail(Code::kEndOfFile, fmt::format("rows {} to {} of file {} are to be overwritten, this LFS has {}",
                                               w.first, w.first + w.count, name_of(component.file), tail.rows));
-  const auto body = waiting.body.span();
+  const auto body = waiting.body;
   if (component.shape.format.is_fixed()) {
     const std::uint64_t length = component.shape.format.record_length;
     const std::uint64_t begin = w.first * length;
@@ -194,60 +219,146 @@ Result<OverwriteTarget> Overwriting::rows_of(const Waiting& waiting, const compo
   return OverwriteTarget(ends[0], rows.data);
 }
 
-void Overwriting::advance() {
-  if (busy()) return;
-  if (context_.log.failed() && !stuck_)
-    stuck_ = Error{Code::kIo, "the redo log failed to sync: overwrites stop until the LFS is started again", {}};
-  if (stuck_) return refuse_all();
-  context_.checkpointing = checkpoint_asked_ || context_.log.is_half_full() || dirty_.size() >= kDirtyMax;
-  if (context_.checkpointing && may_drain()) return checkpoint();
-  if (!context_.checkpointing && !queue_.empty()) start_batch();
+// ---- the fiber that has the log ------------------------------------------------------------------------------------
+
+void Overwriting::serve() {
+  for (;;) {
+    while (!has_news_) news_.wait();
+    context_.fibers.settle();  // one batch takes what one turn asked for
+    wait_while_held();
+    has_news_ = false;
+    if (context_.log.failed() && !stuck_)
+      stuck_ = Error{Code::kIo, "the redo log failed to sync: overwrites stop until the LFS is started again", {}};
+    if (stuck_)
+      refuse_all();
+    else if (is_checkpoint_due())
+      checkpoint();
+    else if (write_batch())
+      look_again();
+  }
+}
+
+void Overwriting::wait_while_held() {
+  while (is_held_()) go_on_.wait();
+}
+
+void Overwriting::look_again() {
+  has_news_ = true;
+  news_.notify();
 }
 
 void Overwriting::refuse_all() {
-  context_.checkpointing = false;
-  for (const auto& waiting : std::exchange(queue_, {})) context_.replies.answer(waiting->token, Status(fail(*stuck_)));
+  for (Waiting* const waiting : std::exchange(queue_, {})) answer(*waiting, fail(*stuck_));
   queued_bytes_ = 0;
-  if (checkpoint_asked_) end_checkpoint(fail(*stuck_));
-  checkpoint_asked_ = false;
+  is_checkpoint_asked_ = false;
+  for (const auto& done : std::exchange(flushers_, {})) done(fail(*stuck_));
 }
 
-bool Overwriting::is_blocked(const Waiting& w, std::set<std::uint64_t>& blocked) const {
-  if (blocked.contains(w.component->file.value)) return true;
-  const bool is_slow = w.heat == Heat::kWarming || (w.heat == Heat::kCold && warming_ >= kWarmingMax);
-  if (w.is_published && !is_slow && context_.may(Operation::kOverwrite, *w.component) != Permission::kLater)
-    return false;
-  blocked.insert(w.component->file.value);
+void Overwriting::leave_queue(const Waiting& waiting) {
+  const std::size_t left = std::erase(queue_, &waiting);
+  PIF_ASSERT(left == 1 && queued_bytes_ >= waiting.bytes(), left, queued_bytes_, waiting.bytes());
+  queued_bytes_ -= waiting.bytes();
+  look_again();  // those behind it may begin
+}
+
+void Overwriting::answer(Waiting& waiting, Status result) {
+  PIF_ASSERT(!waiting.result);
+  waiting.is_taken = true;
+  waiting.result = std::move(result);
+  context_.fibers.wake(waiting.wait);
+}
+
+// ---- batches -------------------------------------------------------------------------------------------------------
+
+bool Overwriting::write_batch() {
+  PIF_ASSERT(!is_busy_ && !context_.checkpointing);
+  Batch batch;
+  gather(batch);
+  auto& images = batch.images.images();
+  PIF_ASSERT(images.empty() == batch.changes.empty(), batch.changes.size());
+  if (images.empty()) return false;
+  is_busy_ = true;
+  const daemon::AtExit end([&] {
+    is_busy_ = false;
+    for (const auto& image : images)
+      if (image.component->stage() == Stage::kOverwriting) image.component->end_change();
+  });
+  add_to_log(batch);
+  const Status written = context_.disk([this] { return context_.log.write_batch(); });
+  PIF_ASSERT(is_busy_ && !context_.checkpointing);
+  context_.log.end_batch(written.has_value());
+  if (!written) spdlog::error("{}", written.error().text);
+  if (written) context_.numbers.became_durable(images.back().number);
+  for (const auto& image : images) bring_home(image, written);
+  for (Waiting* const waiting : batch.changes) answer(*waiting, outcome_of(*waiting, written));
   return true;
 }
 
-bool Overwriting::waiting() const {
-  if (checkpoint_asked_ || context_.checkpointing) return may_drain();
-  std::set<std::uint64_t> blocked;
-  return std::any_of(queue_.begin(), queue_.end(), [&](const WaitingPtr& w) { return !is_blocked(*w, blocked); });
+void Overwriting::gather(Batch& batch) {
+  Passed passed;
+  std::deque<Waiting*> later;
+  while (!queue_.empty() && passed.beyond.size() < kBeyondMax) {
+    Waiting* const waiting = queue_.front();
+    queue_.pop_front();
+    if (!join(batch, *waiting, passed)) {
+      later.push_back(waiting);
+      continue;
+    }
+    waiting->is_taken = true;
+    PIF_ASSERT(queued_bytes_ >= waiting->bytes(), queued_bytes_, waiting->bytes());
+    queued_bytes_ -= waiting->bytes();
+  }
+  std::move(later.rbegin(), later.rend(), std::front_inserter(queue_));
 }
 
-bool Overwriting::may_drain() const {
-  return std::none_of(dirty_.begin(), dirty_.end(), [this](const auto& entry) {
-    return context_.may(Operation::kCheckpoint, *entry.second) == Permission::kLater;
-  });
+bool Overwriting::join(Batch& batch, Waiting& waiting, Passed& passed) {
+  if (is_blocked(waiting, passed)) return false;
+  if (is_answered(batch, waiting)) return true;
+  if (!has_room(batch, waiting, passed)) {
+    passed.beyond.push_back(&waiting);
+    if (waiting.touched.empty()) passed.files.insert(waiting.component->file.value);
+    return false;
+  }
+  const auto changed = change_images(batch.images, waiting);
+  if (!changed && changed.error().code == Code::kBusy) {
+    waiting.hurdle = Hurdle::kCold;
+    context_.fibers.wake(waiting.wait);
+    passed.files.insert(waiting.component->file.value);
+    return false;
+  }
+  if (!changed || !*changed) {
+    answer(waiting, changed ? Status() : fail(changed.error()));
+    return true;
+  }
+  if (waiting.component->stage() != Stage::kOverwriting) waiting.component->enter(Stage::kOverwriting);
+  batch.changes.push_back(&waiting);
+  if (waiting.key.session != 0) batch.keys.insert(waiting.key);
+  return true;
 }
 
-void Overwriting::warm(const WaitingPtr& waiting) {
-  const Component& c = *waiting->component;
-  PIF_ASSERT(warming_ < kWarmingMax && c.reader && c.files, warming_);
-  ++warming_;
-  waiting->heat = Heat::kWarming;
-  // The image itself is made anew when its batch begins: overwrites before it may be in between. Errors show then, too.
-  auto work = [waiting, files = c.files, reader = *c.reader] {
-    const auto target = target_of(*waiting, reader);
-    if (target) (void)BatchImages().change(waiting->component, *target, reader);
-  };
-  context_.world.executor.submit(std::move(work), [this, waiting] {
-    PIF_ASSERT(warming_ > 0 && waiting->heat == Heat::kWarming, warming_, waiting->heat);
-    --warming_;
-    waiting->heat = Heat::kWarm;
-  });
+// Then neither can those of the same file begin that came later.
+bool Overwriting::is_blocked(Waiting& waiting, Passed& passed) {
+  if (passed.files.contains(waiting.component->file.value)) return true;
+  const bool is_later = context_.may(Operation::kOverwrite, *waiting.component) == Permission::kLater;
+  if (waiting.hurdle == Hurdle::kNone && is_later) {
+    waiting.hurdle = Hurdle::kBusy;
+    context_.fibers.wake(waiting.wait);
+  }
+  if (waiting.hurdle == Hurdle::kNone) return false;
+  passed.files.insert(waiting.component->file.value);
+  return true;
+}
+
+bool Overwriting::is_answered(Batch& batch, Waiting& waiting) {
+  const auto done = is_done(waiting.key);
+  if (!done || *done) {
+    answer(waiting, done ? Status() : fail(done.error()));
+    return true;
+  }
+  if (!batch.keys.contains(waiting.key)) return false;
+  PIF_ASSERT(!batch.images.empty() && waiting.key.session != 0, waiting.key.request);
+  batch.changes.push_back(&waiting);
+  return true;
 }
 
 // kBusy if the disk would hold up the loop. False: there is nothing to do, for rows of length 0.
@@ -256,7 +367,7 @@ Result<bool> Overwriting::change_images(BatchImages& images, const Waiting& wait
   if (c.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
   if (c.failure) return fail(*c.failure);
   PIF_TRY(context_.components.open_files(c, component::OpenMode::kWrite));  // they may have been closed meanwhile
-  const component::Reader reader = waiting.heat == Heat::kWarm ? *c.reader : c.reader->cached();
+  const component::Reader reader = waiting.is_warm ? *c.reader : c.reader->cached();
   PIF_TRY_VALUE(const auto target, target_of(waiting, reader));
   PIF_TRY(images.change(waiting.component, target, reader));
   return !target.empty();
@@ -272,75 +383,13 @@ bool Overwriting::has_room(const Batch& batch, const Waiting& waiting, const Pas
   const Component& c = *waiting.component;
   const std::uint64_t missing = batch.images.count_missing(c.file, waiting.touched, touched / 4);
   if (missing > touched / 4 || bytes + missing * c.shape.chunk_bytes > 2 * kBatchBytesMax) return false;
-  return std::none_of(passed.beyond.begin(), passed.beyond.end(), [&](const WaitingPtr& earlier) {
+  return std::none_of(passed.beyond.begin(), passed.beyond.end(), [&](const Waiting* earlier) {
     return earlier->component == waiting.component && have_common(earlier->touched, waiting.touched);
   });
 }
 
-bool Overwriting::is_answered(Batch& batch, const Waiting& waiting) const {
-  const auto done = is_done(waiting.key);
-  if (!done || *done) {
-    context_.replies.answer(waiting.token, done ? Status() : Status(fail(done.error())));
-    return true;
-  }
-  if (!batch.keys.contains(waiting.key)) return false;
-  PIF_ASSERT(!batch.images.empty() && waiting.key.session != 0, waiting.key.request);
-  batch.changes.push_back({waiting.token, waiting.key, waiting.component});
-  return true;
-}
-
-bool Overwriting::join(Batch& batch, const WaitingPtr& waiting, Passed& passed) {
-  if (is_blocked(*waiting, passed.files)) return false;
-  if (!context_.replies.is_waiting(waiting->token)) return true;  // who asked is gone
-  if (is_answered(batch, *waiting)) return true;
-  if (!has_room(batch, *waiting, passed)) {
-    passed.beyond.push_back(waiting);
-    if (waiting->touched.empty()) passed.files.insert(waiting->component->file.value);
-    return false;
-  }
-  const auto changed = change_images(batch.images, *waiting);
-  if (!changed && changed.error().code == Code::kBusy) {
-    waiting->heat = Heat::kCold;
-    if (warming_ < kWarmingMax) warm(waiting);
-    passed.files.insert(waiting->component->file.value);
-    return false;
-  }
-  if (!changed || !*changed) {
-    context_.replies.answer(waiting->token, changed ? Status() : Status(fail(changed.error())));
-    return true;
-  }
-  if (waiting->component->stage() != Stage::kOverwriting) waiting->component->enter(Stage::kOverwriting);
-  batch.changes.push_back({waiting->token, waiting->key, waiting->component});
-  if (waiting->key.session != 0) batch.keys.insert(waiting->key);
-  return true;
-}
-
-void Overwriting::gather(Batch& batch) {
-  Passed passed;
-  std::deque<WaitingPtr> later;
-  while (!queue_.empty() && passed.beyond.size() < kBeyondMax) {
-    const WaitingPtr waiting = std::move(queue_.front());
-    queue_.pop_front();
-    if (!join(batch, waiting, passed)) {
-      later.push_back(waiting);
-      continue;
-    }
-    PIF_ASSERT(queued_bytes_ >= waiting->bytes(), queued_bytes_, waiting->bytes());
-    queued_bytes_ -= waiting->bytes();
-  }
-  std::move(later.rbegin(), later.rend(), std::front_inserter(queue_));
-}
-
-void Overwriting::start_batch() {
-  PIF_ASSERT(!busy() && !context_.checkpointing);
-  auto batch = std::make_shared<Batch>();
-  gather(*batch);
-  PIF_ASSERT(batch->images.empty() == batch->changes.empty(), batch->changes.size());
-  if (!batch->changes.empty()) write_batch(std::move(batch));
-}
-
-void Overwriting::write_batch(std::shared_ptr<Batch> batch) {
-  for (auto& image : batch->images.images()) {
+void Overwriting::add_to_log(Batch& batch) {
+  for (auto& image : batch.images.images()) {
     image.number = context_.numbers.take();
     const Component& c = *image.component;
     PIF_ASSERT(c.stage() == Stage::kOverwriting, c.file.value, c.stage());
@@ -348,27 +397,10 @@ void Overwriting::write_batch(std::shared_ptr<Batch> batch) {
     PIF_ASSERT(!image.bytes.empty(), c.file.value);
     context_.log.add(image.make_entry(), image.number);
   }
-  context_.log.close_batch({batch->keys.begin(), batch->keys.end()});
-  syncing_ = true;
-  auto written = std::make_shared<Status>();
-  context_.world.executor.submit([log = context_.shared_log, batch, written] { *written = log->write_batch(); },
-                                 [this, batch, written] { finish_batch(*batch, *written); });
+  context_.log.close_batch({batch.keys.begin(), batch.keys.end()});
 }
 
-void Overwriting::finish_batch(Batch& batch, const Status& written) {
-  const auto& images = batch.images.images();
-  PIF_ASSERT(syncing_ && !checkpointing_ && !images.empty(), images.size());
-  context_.log.end_batch(written.has_value());
-  syncing_ = false;
-  if (!written) spdlog::error("{}", written.error().text);
-  if (written) context_.numbers.became_durable(images.back().number);
-  for (const auto& image : images) finish_image(image, written);
-  for (const Change& change : batch.changes) answer(change, written);
-  for (const auto& image : images)
-    if (image.component->stage() == Stage::kOverwriting) image.component->end_change();
-}
-
-void Overwriting::finish_image(const BatchImages::Image& image, const Status& written) {
+void Overwriting::bring_home(const BatchImages::Image& image, const Status& written) {
   Component& c = *image.component;
   PIF_ASSERT(c.stage() == Stage::kOverwriting || c.failure || c.is_removed(), c.file.value, c.stage());
   PIF_ASSERT(image.number > c.applied, image.number, c.applied);
@@ -380,17 +412,6 @@ void Overwriting::finish_image(const BatchImages::Image& image, const Status& wr
     context_.components.set_failed(c, applied.error());
     stuck_ = *c.failure;
   }
-}
-
-void Overwriting::answer(const Change& change, const Status& written) {
-  const Component& c = *change.component;
-  if (!written) return context_.replies.answer(change.token, written);
-  if (c.is_removed())
-    return context_.replies.answer(change.token, Status(fail(Code::kStaleFile, "the file was deleted meanwhile")));
-  // The log has it: it will be there when the LFS has been started again. Until then nobody may see half of it.
-  if (c.failure) return context_.replies.answer(change.token, Status(fail(*c.failure)));
-  dedup_.add(change.key, context_.now());
-  context_.replies.answer(change.token, Status());
 }
 
 Status Overwriting::apply(const BatchImages::Image& image) {
@@ -409,96 +430,111 @@ Status Overwriting::apply(const BatchImages::Image& image) {
   return {};
 }
 
-void Overwriting::flush(const Request& request, const proto::Flush&) {
-  if (stuck_) return context_.replies.answer(request, fail(*stuck_));
-  flushers_.push_back(context_.replies.defer(request));
-  checkpoint_asked_ = true;
+Status Overwriting::outcome_of(const Waiting& waiting, const Status& written) {
+  const Component& c = *waiting.component;
+  PIF_TRY(written);
+  if (c.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
+  // The log has it: it will be there when the LFS has been started again. Until then nobody may see half of it.
+  if (c.failure) return fail(*c.failure);
+  dedup_.add(waiting.key, context_.now());
+  return {};
+}
+
+// ---- checkpoints ---------------------------------------------------------------------------------------------------
+
+Status Overwriting::flush(const Request&, const proto::Flush&) {
+  if (stuck_) return fail(*stuck_);
+  is_checkpoint_asked_ = true;
+  look_again();
+  return daemon::await<Status>(context_.fibers, [&](auto done) { flushers_.push_back(std::move(done)); });
+}
+
+bool Overwriting::is_checkpoint_due() const {
+  return is_checkpoint_asked_ || context_.log.is_half_full() || dirty_.size() >= kDirtyMax;
 }
 
 void Overwriting::checkpoint() {
-  PIF_ASSERT(!busy() && context_.checkpointing);
-  checkpointing_ = true;
-  checkpoint_asked_ = false;
+  context_.checkpointing = true;
+  wait_until_dirty_rest();
+  PIF_ASSERT(!is_busy_);
+  is_busy_ = true;
+  is_checkpoint_asked_ = false;
+  const Status status = empty_log();
+  is_busy_ = context_.checkpointing = false;
+  if (!status && !stuck_) stuck_ = status.error();
+  if (!status) spdlog::error("{}", status.error().text);
+  for (const auto& [id, component] : dirty_) {
+    if (status) component->dirty = false;
+    component->notify();  // it may be appended to
+  }
+  if (status) dirty_.clear();
+  for (const auto& done : std::exchange(flushers_, {})) done(status);
+  look_again();
+}
+
+void Overwriting::wait_until_dirty_rest() {
+  for (;;) {
+    wait_while_held();
+    const auto busy = std::find_if(dirty_.begin(), dirty_.end(), [this](const auto& entry) {
+      return context_.may(Operation::kCheckpoint, *entry.second) == Permission::kLater;
+    });
+    if (busy == dirty_.end()) return;
+    busy->second->await_change(context_.fibers);
+  }
+}
+
+Status Overwriting::empty_log() {
   std::erase_if(dirty_, [](const auto& entry) { return entry.second->is_removed(); });
+  std::vector<ComponentPtr> components;
   for (const auto& [id, component] : dirty_) {
     // What a failed sync was to write may be lost, and is never told of again: the log still has it.
-    if (!component->failure) continue;
-    stuck_ = cannot_empty(*component->failure);
-    spdlog::error("{}", stuck_->text);
-    return end_checkpoint(fail(*stuck_));
-  }
-  sync_in_place();
-}
-
-void Overwriting::sync_in_place() {
-  auto components = std::make_shared<std::vector<ComponentPtr>>();
-  std::vector<std::shared_ptr<component::Files>> files;
-  for (const auto& [id, component] : dirty_) {
+    if (component->failure) return fail(cannot_empty(*component->failure));
     PIF_ASSERT(component->dirty && component->files, id);
-    component->enter(Stage::kCheckpointing);
-    components->push_back(component);
-    files.push_back(component->files);
+    components.push_back(component);
   }
-  auto results = std::make_shared<std::vector<Status>>(components->size());
-  auto work = [files, results] {
-    for (std::size_t i = 0; i < files.size(); ++i) (*results)[i] = sync_home(*files[i]);
-  };
-  context_.world.executor.submit(std::move(work),
-                                 [this, components, results] { in_place_synced(*components, *results); });
+  for (const auto& component : components) component->enter(Stage::kCheckpointing);
+  const daemon::AtExit end([&] {
+    for (const auto& component : components)
+      if (component->stage() == Stage::kCheckpointing) component->end_change();
+  });
+  PIF_TRY(sync_in_place(components));
+  PIF_TRY(commit_tails(components));
+  dedup_.expire(context_.now());
+  PIF_ASSERT(!context_.log.failed());
+  PIF_ASSERT(is_busy_ && context_.checkpointing);
+  const LoggedRequests requests = dedup_.snapshot();
+  return context_.disk([&] { return context_.log.checkpoint(0, requests); });
 }
 
-void Overwriting::in_place_synced(const std::vector<ComponentPtr>& components, const std::vector<Status>& results) {
-  PIF_ASSERT(checkpointing_ && components.size() == results.size(), components.size(), results.size());
+Status Overwriting::sync_in_place(const std::vector<ComponentPtr>& components) {
+  std::vector<std::shared_ptr<component::Files>> files;
+  for (const auto& component : components) files.push_back(component->files);
+  std::vector<Status> results(files.size());
+  context_.disk([&] {
+    for (std::size_t i = 0; i < files.size(); ++i) results[i] = sync_home(*files[i]);
+  });
+  Status status;
   for (std::size_t i = 0; i < components.size(); ++i) {
     Component& c = *components[i];
     if (results[i] || c.is_removed()) continue;
     context_.components.set_failed(c, results[i].error());
     spdlog::error("{}", c.failure->text);
-    stuck_ = cannot_empty(results[i].error());
+    status = fail(cannot_empty(results[i].error()));
   }
-  if (stuck_) return end_checkpoint(fail(*stuck_));
-  // Sums of tails are durable in the catalogue before the log forgets them.
-  auto left = std::make_shared<std::size_t>(1);
-  auto failed = std::make_shared<Status>();
-  const auto one_done = [this, left, failed](const Status& status) {
-    PIF_ASSERT(*left > 0 && checkpointing_, *left);
-    if (!status && status.error().code != Code::kStaleFile) *failed = status;
-    if (--*left > 0) return;
-    if (*failed) return restart_log();
-    end_checkpoint(*failed);
-  };
-  for (const auto& c : components) {
-    if (c->is_removed()) continue;
-    ++*left;
-    context_.batch.update(
-        c, [number = c->applied](proto::ComponentState& state) { state.set_log_applied(number); }, one_done);
-  }
-  one_done({});
+  return status;
 }
 
-void Overwriting::restart_log() {
-  PIF_ASSERT(checkpointing_ && !syncing_);
-  dedup_.expire(context_.now());
-  PIF_ASSERT(!context_.log.failed());
-  auto result = std::make_shared<Status>();
-  auto requests = std::make_shared<const LoggedRequests>(dedup_.snapshot());
-  context_.world.executor.submit(
-      [log = context_.shared_log, result, requests] { *result = log->checkpoint(0, *requests); },
-      [this, result] { end_checkpoint(*result); });
-}
-
-void Overwriting::end_checkpoint(const Status& status) {
-  for (const auto& [id, component] : dirty_)
-    if (component->stage() == Stage::kCheckpointing) component->end_change();
-  checkpointing_ = context_.checkpointing = false;
-  if (status) {
-    for (auto& [id, component] : dirty_) component->dirty = false;
-    dirty_.clear();
-  } else if (!stuck_) {
-    stuck_ = status.error();
-    spdlog::error("{}", status.error().text);
+Status Overwriting::commit_tails(const std::vector<ComponentPtr>& components) {
+  Status status;
+  for (const auto& component : components) {
+    if (component->is_removed()) continue;
+    const auto change = [number = component->applied](proto::ComponentState& state) { state.set_log_applied(number); };
+    context_.batch.update(component, change, [&status](const Status& committed) {
+      if (!committed && committed.error().code != Code::kStaleFile) status = committed;
+    });
   }
-  for (const auto token : std::exchange(flushers_, {})) context_.replies.answer(token, status);
+  PIF_TRY(context_.batch.commit_numbers());  // with all of these, in one transaction or behind them
+  return status;
 }
 
 }  // namespace pif::lfs

@@ -1,6 +1,7 @@
-// Overwriting committed rows, or pieces, through the redo log. Requests of one turn, and those that come while the log
-// is being synced, share a batch: images of whole new chunks are appended to the log, the log is synced away from the
-// loop, then the images go to their in-place data (page cache) and the requests are answered.
+// Overwriting committed rows, or pieces, through the redo log. Each request waits in a queue; one fiber (serve()) makes
+// the batches. Requests of one turn, and those that come while the log is being synced, share a batch: images of whole
+// new chunks are appended to the log, the log is synced away from the loop, then the images go to their in-place data
+// (page cache) and the requests are answered. Between batches the same fiber empties the log when it is half full.
 //
 // Rules: (1) an image is computed from what is acknowledged before it: in-place data, and earlier images of its own
 // batch. Of fixed records a batch has one image of a chunk, which all requests change (images.h). (2) While a component
@@ -16,6 +17,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -28,23 +30,21 @@ namespace pif::lfs {
 
 class Overwriting {
  public:
-  Overwriting(LfsContext& context, Peers& peers);
+  // is_held: no change may begin. When that is over, go_on() is called.
+  Overwriting(LfsContext& context, Peers& peers, std::function<bool()> is_held);
 
-  void overwrite(const Request& request, const proto::Overwrite& asked);
-  void overwrite_pieces(const Request& request, const proto::OverwritePieces& asked);
-  // Starts the next batch, or sends the log's entries home when it is half full. Once per turn.
-  void advance();
-  // Answers when every entry of the log is home.
-  void flush(const Request& request, const proto::Flush& asked);
-  bool busy() const { return syncing_ || checkpointing_; }
+  [[nodiscard]] Status overwrite(const Request& request, const proto::Overwrite& asked);
+  [[nodiscard]] Status overwrite_pieces(const Request& request, const proto::OverwritePieces& asked);
+  // Returns when every entry of the log is home.
+  [[nodiscard]] Status flush(const Request& request, const proto::Flush& asked);
+  // The log is being written or emptied.
+  bool busy() const { return is_busy_; }
+  // Changes are held no longer.
+  void go_on() { go_on_.notify(); }
   // At the start: these were done by an earlier run.
   void remember(const LoggedRequests& requests) { dedup_.load(requests, context_.now()); }
-  // Whether something can start at the next turn, unless busy.
-  bool waiting() const;
 
  private:
-  // What an overwrite needs of its chunks, which change in part: whether that is in memory.
-  enum class Heat : std::uint8_t { kUnknown, kCold, kWarming, kWarm };
   // What is asked for: rows, a part of one row, or pieces.
   struct Asked {
     std::uint64_t first = 0;
@@ -53,94 +53,110 @@ class Overwriting {
     std::uint32_t bytes = 0;      // with `within` or alone: of one record
     std::uint32_t run_bytes = 0;  // of pieces, which the rest says nothing of
   };
+  // What keeps it from joining a batch. Its own fiber sees to that.
+  enum class Hurdle : std::uint8_t {
+    kNone,
+    kUnpublished,  // LFS 0 is asked first
+    kCold,         // what its image needs of chunks that change in part is not in memory
+    kBusy,         // its component goes through something else
+  };
+  // One request, on the stack of its fiber.
   struct Waiting {
-    ReplyToken token = 0;
     RequestKey key;
     ComponentPtr component;
     QueuedChange queued;
     Asked asked;
-    net::Buffer body;
-    std::vector<ChunkRange> touched;  // of fixed records
-    Heat heat = Heat::kUnknown;
+    std::span<const std::byte> body;
+    Time deadline;
+    std::vector<ChunkRange> touched{};  // of fixed records
     std::uint64_t rows_end = 0;
-    bool is_published = false;  // rows up to there are; else LFS 0 is being asked
+    Hurdle hurdle = Hurdle::kNone;
+    bool is_warm = false;   // what its image needs was read
+    bool is_taken = false;  // out of the queue: in a batch, or answered
+    daemon::Fibers::WaitId wait{};
+    std::optional<Status> result{};
 
     std::uint64_t bytes() const { return body.size() + touched.size() * sizeof(ChunkRange); }
   };
-  using WaitingPtr = std::shared_ptr<Waiting>;
-  struct Change {  // whom to answer when the batch is in its place
-    ReplyToken token = 0;
-    RequestKey key;
-    ComponentPtr component;
-  };
   struct Batch {
     BatchImages images;
-    std::vector<Change> changes;
-    std::set<RequestKey> keys;  // of these
+    std::vector<Waiting*> changes;  // whom to answer when the batch is in its place
+    std::set<RequestKey> keys;      // of these
   };
   // What stays in the queue while a batch gathers.
   struct Passed {
-    std::set<std::uint64_t> files;   // whose overwrites cannot begin
-    std::vector<WaitingPtr> beyond;  // for which the batch has no room
+    std::set<std::uint64_t> files;       // whose overwrites cannot begin
+    std::vector<const Waiting*> beyond;  // for which the batch has no room
   };
 
-  [[nodiscard]] Status check(const Request& request);
+  // ---- one request ----
+  [[nodiscard]] Status take(const Request& request, FileId file, const Asked& asked);
+  [[nodiscard]] Status check_room(const Request& request) const;
   [[nodiscard]] Result<ComponentPtr> check_component(const Request& request, FileId file);
-  // Puts it behind the others, or answers.
-  void take(const Request& request, FileId file, const Asked& asked);
-  void enqueue(const Request& request, WaitingPtr waiting);
-  // For all of the component that wait for it, unless LFS 0 is being asked already.
-  void ask_published(const ComponentPtr& component);
-  void told_published(const WaitingPtr& waiting, const Result<std::uint64_t>& rows);
-  // Of a component with so many published rows.
-  [[nodiscard]] static Error not_published(const Waiting& waiting, std::uint64_t rows);
   // kOutcomeUnknown; true: it was done before.
   [[nodiscard]] Result<bool> is_done(const RequestKey& key) const;
+  // Which chunks and rows change, as far as that can be told without the disk.
+  [[nodiscard]] static Status look_at(Waiting& waiting);
+  [[nodiscard]] Status wait_in_queue(Waiting& waiting);
+  [[nodiscard]] Status clear_hurdle(Waiting& waiting);
+  // Reads what its image needs, so that it is in memory.
+  void warm(Waiting& waiting);
+  // kEndOfFile: of a component with so many published rows.
+  [[nodiscard]] static Status check_published(const Waiting& waiting, std::uint64_t rows);
   // These two know nothing of the loop. With a reader that does not wait for the disk: kBusy.
   [[nodiscard]] static Result<OverwriteTarget> target_of(const Waiting& waiting, const component::Reader& reader);
   [[nodiscard]] static Result<OverwriteTarget> rows_of(const Waiting& waiting, const component::Reader& reader);
-  // Whether it cannot begin at the moment; then neither can those of the same file that came later.
-  bool is_blocked(const Waiting& waiting, std::set<std::uint64_t>& blocked) const;
-  static bool has_room(const Batch& batch, const Waiting& waiting, const Passed& passed);
-  // Reads what its image needs, so that it is in memory.
-  void warm(const WaitingPtr& waiting);
-  void start_batch();
+
+  // ---- the fiber that has the log ----
+  void serve();
+  void wait_while_held();
+  // Something may be able to begin.
+  void look_again();
+  void refuse_all();
+  void leave_queue(const Waiting& waiting);
+  void answer(Waiting& waiting, Status result);
+
+  // Gathers a batch, logs it and brings it home. False: nothing can begin.
+  bool write_batch();
   // Takes from the queue what can begin.
   void gather(Batch& batch);
-  // Whether it came before, and is answered.
-  bool is_answered(Batch& batch, const Waiting& waiting) const;
   // Its images are made, or it is answered with an error. False: it has to stay in the queue.
-  bool join(Batch& batch, const WaitingPtr& waiting, Passed& passed);
+  bool join(Batch& batch, Waiting& waiting, Passed& passed);
+  bool is_blocked(Waiting& waiting, Passed& passed);
+  // Whether it came before, and is answered.
+  bool is_answered(Batch& batch, Waiting& waiting);
+  static bool has_room(const Batch& batch, const Waiting& waiting, const Passed& passed);
   [[nodiscard]] Result<bool> change_images(BatchImages& images, const Waiting& waiting);
-  void write_batch(std::shared_ptr<Batch> batch);
-  void finish_batch(Batch& batch, const Status& written);
-  void finish_image(const BatchImages::Image& image, const Status& written);
-  void answer(const Change& change, const Status& written);
+  void add_to_log(Batch& batch);
+  void bring_home(const BatchImages::Image& image, const Status& written);
   [[nodiscard]] Status apply(const BatchImages::Image& image);
+  [[nodiscard]] Status outcome_of(const Waiting& waiting, const Status& written);
 
-  void refuse_all();
+  bool is_checkpoint_due() const;
+  void checkpoint();
   // A checkpoint waits until nothing changes what it syncs: of two syncs of one file each may hear of the other's
   // failure.
-  bool may_drain() const;
-  void checkpoint();
-  void sync_in_place();
-  void in_place_synced(const std::vector<ComponentPtr>& components, const std::vector<Status>& results);
-  void restart_log();
-  void end_checkpoint(const Status& status);
+  void wait_until_dirty_rest();
+  [[nodiscard]] Status empty_log();
+  [[nodiscard]] Status sync_in_place(const std::vector<ComponentPtr>& components);
+  // Sums of tails are durable in the catalogue before the log forgets them.
+  [[nodiscard]] Status commit_tails(const std::vector<ComponentPtr>& components);
 
   LfsContext& context_;
+  const std::function<bool()> is_held_;
   PublishedRows published_rows_;
-  std::set<std::uint64_t> asking_;  // files of which LFS 0 is being asked for the length
   RequestDedup dedup_;
-  std::deque<WaitingPtr> queue_;
+  daemon::Slots warming_;
+  std::deque<Waiting*> queue_;
   std::uint64_t queued_bytes_ = 0;
   std::map<std::uint64_t, ComponentPtr> dirty_;
-  std::vector<ReplyToken> flushers_;
+  std::vector<std::function<void(Status)>> flushers_;
   std::optional<Error> stuck_;  // the log cannot be emptied any more
-  unsigned warming_ = 0;
-  bool syncing_ = false;
-  bool checkpointing_ = false;
-  bool checkpoint_asked_ = false;
+  bool is_busy_ = false;
+  bool is_checkpoint_asked_ = false;
+  bool has_news_ = false;
+  daemon::Event news_;
+  daemon::Event go_on_;
 };
 
 }  // namespace pif::lfs

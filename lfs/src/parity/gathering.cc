@@ -29,7 +29,7 @@ Status Gathering::gather(const Request& request, const proto::Gather& asked) {
   PIF_TRY_VALUE(const bool is_done, check(request, *component, keeper));
   if (is_done) return {};
 
-  PIF_ASSERT(component->lock.is_held(Use::kKeepParity) && !component->is_keeping, component->file.value);
+  PIF_ASSERT(component->lock.is_held(Use::kKeepParity) && component->is_keeping, component->file.value);
   const bool is_new = component->is_open();
   if (is_new) component->enter(Stage::kSealing);
   const daemon::AtExit end([&] {

@@ -77,10 +77,10 @@ Status Managing::unknown(FileId file) {
 }
 
 void Managing::serve() {
+  const auto is_empty = [this] { return context_.components.quarantined_count() == 0 && aside_.copies().empty(); };
   for (;;) {
-    context_.fibers.sleep_until(context_.now() + kLookSoon);
-    const bool is_empty = context_.components.quarantined_count() == 0 && aside_.copies().empty();
-    if (is_empty || context_.standing != Standing::kServing || context_.now() < next_look_) continue;
+    context_.fibers.sleep_until(context_.now() + (is_empty() ? kLookEvery : kLookSoon));
+    if (is_empty() || context_.standing != Standing::kServing || context_.now() < next_look_) continue;
     next_look_ = context_.now() + kLookEvery;
     const std::int64_t wall = context_.world.messenger.clock().wall_seconds();
     const bool is_short = !context_.check_space(0);

@@ -222,7 +222,7 @@ Result<net::Packet> Reading::attach(const Request& request) {
   const bool is_worker = context_.input_locks.is_worker(request.peer);
   if (is_worker) context_.input_locks.add(file, request.peer);
   while (is_worker && !component->is_removed() && context_.may(Operation::kCopy, *component) == Permission::kLater)
-    component->wait_moved(context_.fibers);
+    (void)component->await_change(context_.fibers);
   PIF_TRY(wait_for_copy(component));
   return descriptors(*component);
 }

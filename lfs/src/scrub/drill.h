@@ -10,8 +10,8 @@
 
 #include "parity/keeping.h"
 #include "parity/rate_limit.h"
-#include "parity/stand_in_rows.h"
 #include "scrub/ask_server.h"
+#include "stand_in/stand_in_rows.h"
 
 namespace pif::lfs {
 

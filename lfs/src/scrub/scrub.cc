@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kEntriesAtOnce = 256;               // of the catalogue, in one turn of the loop
 constexpr Duration kTurn = std::chrono::milliseconds(1);  // others have one meanwhile
-constexpr Duration kIsDueAgain = std::chrono::seconds(1);
+constexpr Duration kIsDueAgain = std::chrono::seconds(10);
 constexpr std::int64_t kDaySeconds = 24 * 3600;
 constexpr std::int64_t kWeekSeconds = 7 * kDaySeconds;
 constexpr std::uint64_t kWeeklyRate = 32u << 20;  // bytes a second

@@ -14,7 +14,19 @@ void Component::enter(Stage stage) {
   PIF_ASSERT(stage != Stage::kResting || !is_open(), file.value, stage_);
   PIF_ASSERT(stage != Stage::kSealing || is_open(), file.value, stage_);
   stage_ = stage;
-  note_moved();
+  const bool is_change = stage == Stage::kSealing || stage == Stage::kOverwriting || stage == Stage::kAppending ||
+                         stage == Stage::kCheckpointing;
+  if (!is_change) notify();  // at the begin of a change nobody has to look
+}
+
+bool Component::await_change(daemon::Fibers& fibers, Time until) {
+  const auto id = fibers.begin_wait();
+  end_at_change(fibers, id);
+  return fibers.wait(id, until);
+}
+
+void Component::notify() {
+  for (const auto& [fibers, id] : std::exchange(waiting_, {})) fibers->wake(id);
 }
 
 void Component::end_change() {

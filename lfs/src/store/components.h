@@ -68,7 +68,6 @@ struct Component {
   std::uint64_t changes = 0;  // of what is inside the tail, so that work away from the loop sees whether it met one
   std::optional<Error> failure;
   ComponentLock lock;
-  std::unique_ptr<daemon::Event> moved;  // its stage has changed, or a queued change has ended; null: nobody waits
 
   bool is_open() const { return state.state() == kOpen; }
   Stage stage() const { return stage_; }
@@ -80,16 +79,13 @@ struct Component {
   void enter(Stage stage);
   // What changed it is over, whether it went well or not: back to where it began. Nothing, if it failed or was removed.
   void end_change();
-  // Who waits for another stage looks again.
-  void note_moved() const {
-    if (moved) moved->notify();
-  }
-  // Until note_moved(). Called by a fiber.
-  void wait_moved(daemon::Fibers& fibers) {
-    if (!moved) moved = std::make_unique<daemon::Event>(fibers);
-    moved->wait();
-  }
   Permission may(Operation what, bool is_checkpoint_due = false) const;
+  // Waits until what it goes through has ended, it has failed or was removed, or until then: false. Called by a fiber.
+  bool await_change(daemon::Fibers& fibers, Time until = kNever);
+  // The same with a wait that others may end, too.
+  void end_at_change(daemon::Fibers& fibers, daemon::Fibers::WaitId id) { waiting_.emplace_back(&fibers, id); }
+  // Those who wait look again.
+  void notify();
   // Its file was committed once, in this run or another: it cannot have been given up while it was created.
   void make_by_append() {
     by_append = true;
@@ -102,6 +98,7 @@ struct Component {
 
  private:
   Stage stage_;
+  std::vector<std::pair<daemon::Fibers*, daemon::Fibers::WaitId>> waiting_;
 };
 using ComponentPtr = std::shared_ptr<Component>;
 
@@ -117,7 +114,7 @@ class QueuedChange {
   ~QueuedChange() {
     if (!component_) return;
     --component_->queued_changes;
-    component_->note_moved();
+    component_->notify();
   }
 
  private:

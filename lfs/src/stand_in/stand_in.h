@@ -11,7 +11,7 @@
 #include <memory>
 #include <tuple>
 
-#include "parity/stand_in_rows.h"
+#include "stand_in/stand_in_rows.h"
 
 namespace pif::lfs {
 

@@ -1,4 +1,4 @@
-#include "parity/stand_in_rows.h"
+#include "stand_in/stand_in_rows.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "parity/stand_in.h"
+#include "stand_in/stand_in.h"
 
 #include <algorithm>
 
