@@ -61,12 +61,7 @@ struct Lfs::Impl {
   Impl(Config config_in, World world)
       : config(std::move(config_in)),
         context(config, world, [this](net::PeerId peer) { return worker_host.identity_of(peer); }),
-        worker_host(
-            config, world,
-            [this](net::PeerId peer, net::Packet packet, int operation, Time arrived) {
-              context.replies.send_answer(peer, std::move(packet), operation, arrived);
-            },
-            context.operations) {
+        worker_host(config, world, context.fibers, context.operations) {
     context.operations.bind<&Impl::hello>(*this, When::kAlways);
     context.operations.bind<&Impl::stats>(*this, When::kAlways);
     context.operations.bind<&Impl::attach>(*this);
@@ -165,7 +160,7 @@ Time Lfs::Impl::deadline() const {
                    waiting_room.next_deadline(), context.replies.next_deadline(), appending.next_deadline(),
                    append_coordinator.next_deadline(), writing.next_deadline(), covering.next_deadline(),
                    holding.is_asked() ? kNever : scrub.next_deadline(), stand_in.next_deadline(), drill.next_deadline(),
-                   reporting.next_deadline(), worker_host.next_deadline()});
+                   reporting.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
@@ -355,7 +350,6 @@ bool Lfs::Impl::end_turn() {
   managing.tick();
   context.replies.tick(context.now());
   reporting.tick();
-  worker_host.tick();
   context.components.evict();
   // A commit, or an executor that works at once, may let the next batch start.
   if (holding.is_asked()) return committed || context.fibers.next_deadline() <= context.now();
