@@ -62,12 +62,7 @@ struct Lfs::Impl {
   Impl(Config config_in, World world)
       : config(std::move(config_in)),
         context(config, world, [this](net::PeerId peer) { return worker_host.identity_of(peer); }),
-        worker_host(
-            config, world,
-            [this](net::PeerId peer, net::Packet packet, int operation, Time arrived) {
-              context.replies.send_answer(peer, std::move(packet), operation, arrived);
-            },
-            context.operations) {
+        worker_host(config, world, context.fibers, context.operations) {
     context.operations.bind<&Impl::hello>(*this, When::kAlways);
     context.operations.bind<&Impl::stats>(*this, When::kAlways);
     context.operations.bind<&Impl::attach>(*this);
@@ -164,7 +159,7 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 
 Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), waiting_room.next_deadline(),
-                   context.replies.next_deadline(), worker_host.next_deadline()});
+                   context.replies.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
@@ -279,12 +274,13 @@ void Lfs::Impl::run(const Handler& handler, Request request) {
   const auto running = std::make_shared<Running>(Running{std::move(request)});
   const bool has_ended = context.fibers.start([this, &handler, running] {
     auto result = handler.run(handler.part, running->request);
-    if (!result) return;  // it answers by itself
+    if (!result) return;
     if (running->token == 0)
       context.replies.answer(running->request, std::move(*result));
     else
       context.replies.answer(running->token, std::move(*result));
   });
+  PIF_ASSERT(running->token == 0);
   if (!has_ended) running->token = context.replies.defer(running->request);
 }
 
@@ -340,13 +336,13 @@ bool Lfs::Impl::end_turn() {
   const bool is_held = holding.is_asked() && !overwriting.busy();
   rebuild.turn(context.standing == Standing::kServing && !holding.is_asked());
   if (!holding.is_asked()) overwriting.go_on();
+  PIF_ASSERT(!is_held || holding.is_asked());
   const bool committed = !is_held && !context.batch.empty();
   if (!is_held) context.batch.flush();
   if (is_held) holding.begin();
   context.fibers.run();
   context.replies.tick(context.now());
   reporting.look_at_disk();
-  worker_host.tick();
   context.components.evict();
   // A commit, or an executor that works at once, may let the next batch start.
   if (holding.is_asked()) return committed || context.fibers.next_deadline() <= context.now();

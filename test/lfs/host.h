@@ -137,20 +137,23 @@ struct Host {
     InlineExecutor executor;
     Replies replies(self.messenger(), config.name);
     Operations operations;
-    WorkerHost host(
-        config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
-        [&](net::PeerId peer, net::Packet packet, int, Time) { (void)self.messenger().send(peer, std::move(packet)); },
-        operations);
+    daemon::Fibers fibers(self.clock());
+    WorkerHost host(config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
+                    fibers, operations);
+    const daemon::AtExit end([&] { fibers.end_all(); });
     while (true) {
-      auto delivery = self.messenger().receive(host.next_deadline());
+      auto delivery = self.messenger().receive(fibers.next_deadline());
       if (!delivery) return;
       if (*delivery && !host.offer(**delivery) && (*delivery)->kind == net::Delivery::Kind::kPacket) {
         const Time now = self.clock().now();
-        const Request request{(*delivery)->peer, std::move((*delivery)->packet), {}, now, now, {}};
-        if (const Handler* handler = operations.find(request.envelope().op_case()))
-          if (auto result = handler->run(handler->part, request)) replies.answer(request, std::move(*result));
+        const auto request =
+            std::make_shared<Request>(Request{(*delivery)->peer, std::move((*delivery)->packet), {}, now, now, {}});
+        if (const Handler* handler = operations.find(request->envelope().op_case()))
+          fibers.start([&replies, handler, request] {
+            if (auto result = handler->run(handler->part, *request)) replies.answer(*request, std::move(*result));
+          });
       }
-      host.tick();
+      fibers.run();
     }
   }
 };

@@ -79,7 +79,10 @@ Status LfsContext::check_epoch(Component& component, const Capability& capabilit
 Status LfsContext::note_committed(const ComponentPtr& component) {
   if (component->state.state() != kSealed || component->committing) return {};
   component->committing = true;
-  const daemon::AtExit end([&] { component->committing = false; });
+  const daemon::AtExit end([&] {
+    PIF_ASSERT(component->committing, component->file.value);
+    component->committing = false;
+  });
   return batch.commit(component, [](proto::ComponentState& state) { state.set_state(kCommitted); });
 }
 

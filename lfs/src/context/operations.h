@@ -14,7 +14,7 @@ enum class When : std::uint8_t { kServing, kAlways };
 
 struct Handler {
   void* part = nullptr;  // what has the handler
-  // On a fiber: it may wait. Nothing: it answers by itself.
+  // On a fiber: it may wait. Nothing: there is no answer.
   std::optional<Result<net::Packet>> (*run)(void* part, const Request& request) = nullptr;
   wire::NeededRights (*needed)(const proto::Envelope& request) = nullptr;
   When when = When::kServing;
@@ -23,7 +23,8 @@ struct Handler {
 class Operations {
  public:
   // kMethod: of `part`, `Result<net::Packet> (const Request&, const R&)`, whose result is the answer, or `Status
-  // (...)`, of which it is Done, or `void (...)`, which answers by itself. `part` outlives this.
+  // (...)`, of which it is Done, or `std::optional<Status> (...)`, the same, where nothing means no answer. It runs on
+  // a fiber, and may wait. `part` outlives this.
   template <auto kMethod, typename Part>
   void bind(Part& part, When when = When::kServing) {
     using R = RequestOf<kMethod>;
@@ -47,16 +48,16 @@ class Operations {
   static std::optional<Result<net::Packet>> run(void* part, const Request& request) {
     const auto& asked = wire::OperationOf<RequestOf<kMethod>>::request(request.envelope());
     Part& self = *static_cast<Part*>(part);
-    if constexpr (std::is_void_v<decltype((self.*kMethod)(request, asked))>) {
-      (self.*kMethod)(request, asked);
-      return std::nullopt;
-    } else if constexpr (std::is_same_v<decltype((self.*kMethod)(request, asked)), Status>) {
-      PIF_TRY((self.*kMethod)(request, asked));
+    auto result = (self.*kMethod)(request, asked);
+    if constexpr (std::is_same_v<decltype(result), Result<net::Packet>>) {
+      return result;
+    } else {
+      const std::optional<Status> status = std::move(result);
+      if (!status) return std::nullopt;
+      PIF_TRY(*status);
       net::Packet done = Replies::reply(request);
       done.envelope.mutable_done();
       return done;
-    } else {
-      return (self.*kMethod)(request, asked);
     }
   }
 

@@ -16,6 +16,13 @@ void check_result(int operation, const proto::Envelope& result) {
   PIF_ASSERT(asked != nullptr && result.op_case() == asked->reply, operation, result.op_case());
 }
 
+// Whether it is answered when workers or who asked for them do something.
+bool is_idle(int operation) {
+  using E = proto::Envelope;
+  return operation == E::kJobWait || operation == E::kJobMeet || operation == E::kWorkerMeet ||
+         operation == E::kWorkerStream;
+}
+
 void address(proto::Envelope& reply, std::uint64_t request) {
   reply.set_id(request);
   reply.set_version(kProtocolVersion);
@@ -61,7 +68,8 @@ ReplyToken Replies::defer(const Request& request) {
   const proto::Envelope& envelope = request.envelope();
   later_.emplace(token, Later{request.peer, envelope.id(), envelope.op_case(), request.packet.body.size(),
                               request.arrived, request.deadline, sign});
-  PIF_ASSERT(signs_.size() + 1 == later_.size(), signs_.size(), later_.size());
+  if (is_idle(envelope.op_case())) ++idle_;
+  PIF_ASSERT(signs_.size() + 1 == later_.size() && idle_ <= later_.size(), signs_.size(), later_.size(), idle_);
   signs_.emplace(sign, token);
   stats_.set_under_way(later_.size());
   return token;
@@ -99,6 +107,7 @@ void Replies::drop_peer(net::PeerId peer) {
 void Replies::end(std::unordered_map<ReplyToken, Later>::iterator at) {
   const std::size_t erased = signs_.erase({at->second.next_sign, at->first});
   PIF_ASSERT(erased == 1, at->first);
+  if (is_idle(at->second.op)) --idle_;
   later_.erase(at);
   stats_.set_under_way(later_.size());
 }

@@ -47,7 +47,8 @@ class Replies {
   void answer(ReplyToken token, tl::unexpected<Error> error) { answer(token, Status(std::move(error))); }
   void answer(ReplyToken token, Result<net::Packet> result);  // result's id and version are filled in here
   bool is_waiting(ReplyToken token) const { return later_.contains(token); }
-  std::size_t pending() const { return later_.size(); }
+  // So many requests are being worked on; not those that wait for what other processes do.
+  std::size_t pending() const { return later_.size() - idle_; }
 
   void drop_peer(net::PeerId peer);
   void tick(Time now);
@@ -80,6 +81,7 @@ class Replies {
   net::Turns* turns_ = nullptr;
   Time started_;
   ReplyToken last_token_ = 0;
+  std::size_t idle_ = 0;  // of later_: those that wait for other processes
   std::unordered_map<ReplyToken, Later> later_;
   std::set<std::pair<Time, ReplyToken>> signs_;  // when something is due: a sign of life, or the deadline
   net::Stats stats_;

@@ -90,7 +90,7 @@ class Rebuild {
   // Gives `take` the files behind that one, page by page.
   bool list(std::uint64_t after, const std::function<void(proto::ListLostReply&)>& take);
 
-  // ---- one round (rebuild_round.cc) ----
+  // ---- one round: many files at once, in bounded memory ----
   RoundPtr run_round(std::uint64_t after = 0);
   void list_files(Round& round, std::uint64_t after);
   void take_page(Round& round, proto::ListLostReply& page) const;

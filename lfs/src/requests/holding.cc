@@ -29,6 +29,7 @@ Status Holding::hold(const Request& request, const proto::Hold& asked) {
   by_ = request.peer;
   until_ = context_.now() + std::chrono::milliseconds(asked.for_ms());
   changed_.notify();
+  PIF_ASSERT(is_asked() && until_ >= context_.now());
   const std::uint64_t ended = holds_;
   while (holds_ == ended && !has_begun_) changed_.wait();
   return holds_ == ended ? Status() : Status(fail(Code::kCancelled, "commits go on"));

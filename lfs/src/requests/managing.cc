@@ -284,6 +284,7 @@ Result<net::Packet> Managing::check_component(const Request& request, const prot
 }
 
 Managing::Check Managing::look(const Component& component, bool sums) {
+  PIF_ASSERT(!component.is_open(), component.file.value);
   Check check;
   const std::uint64_t changes = component.changes;
   const proto::ComponentState state = component.state;

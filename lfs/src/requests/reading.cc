@@ -89,6 +89,7 @@ Result<net::Packet> Reading::serve(const Request& request) {
 // If the component was changed while it was read, it is read again; after some tries by the loop itself, which makes
 // all changes.
 Result<net::Packet> Reading::read_cold(const Request& request, const ComponentPtr& component) {
+  PIF_ASSERT(context_.fibers.in_fiber() && component != nullptr);
   for (unsigned tries = 0; tries < kColdTriesMax; ++tries) {
     PIF_TRY_VALUE(auto reply, try_cold(request, component));
     if (reply) return std::move(*reply);

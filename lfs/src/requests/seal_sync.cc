@@ -120,6 +120,7 @@ void SealSync::sync_batch(Batch batch) {
     spdlog::info("a sync of the whole disk took long: for a while components are synced one by one");
     all_again_ = std::max(all_again_, context_.now() + kLongPause);
   }
+  PIF_ASSERT(!batch.empty() && batch.size() <= kBatchMax, batch.size());
   for (const Item* item : batch) context_.fibers.wake(item->wait);
 }
 

@@ -84,6 +84,7 @@ void CatalogueBatch::note(Done done) {
 }
 
 Status CatalogueBatch::commit(const ComponentPtr& component, Change change) {
+  PIF_ASSERT(component != nullptr && change != nullptr);
   return daemon::await<Status>(fibers_, [&](auto done) { update(component, std::move(change), std::move(done)); });
 }
 Status CatalogueBatch::commit_erase(const ComponentPtr& component) {

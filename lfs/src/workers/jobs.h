@@ -14,40 +14,40 @@
 
 #include "context/replies.h"
 #include "pif/base/assert.h"
+#include "pif/daemon/fibers.h"
 #include "pif/lfs/lfs.h"
 #include "workers/programs.h"
 
 namespace pif::lfs {
 
-// Somebody who waits for an answer: enough of the request to reply later.
-struct Asker {
-  net::PeerId peer = 0;
-  proto::Envelope request;  // id and version only
-  int operation = 0;
-  Time arrived{};
-};
-
-struct Wait {
-  Asker asker;
-  Time deadline;
-  std::uint64_t seen = 0;
-};
-
 // One Spawn request, which may bring a part of the job's description or program: the worker here of one rank, and the
 // parts of the tree that it was handed on to.
 struct Spawning {
-  Asker asker;
+  explicit Spawning(daemon::Fibers& fibers) : news(fibers) {}
+
   std::uint32_t started = 0;
   std::vector<std::uint32_t> lacking;  // ranks
   std::size_t waiting = 0;             // parts that have not answered, and a worker here that has not begun
   std::optional<Error> error;
-  bool answered = false;
+  daemon::Event news;  // of all that
 
+  bool is_over() const { return waiting == 0 || error; }
   void add(const proto::SpawnReply& part) {
     started += part.started();
     lacking.insert(lacking.end(), part.lacking().begin(), part.lacking().end());
   }
+  // The first error counts.
+  void fail_with(Error why) {
+    if (!error) error = std::move(why);
+    news.notify();
+  }
+  void end_part() {
+    PIF_ASSERT(waiting > 0);
+    --waiting;
+    news.notify();
+  }
 };
+using SpawningPtr = std::shared_ptr<Spawning>;
 // Its rank; where its part of the description begins; where that of the program begins, counted from 1, or 0.
 using SpawnPart = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;
 
@@ -60,19 +60,19 @@ struct Worker {
   Time hung_up = kNever;
   Time next_words = kNever;  // when what it has written goes to its controller; not before it has asked for its job
   bool gone = false;
-  bool lacks = false;                  // its program was not there: it never ran
-  std::shared_ptr<Spawning> spawning;  // waits to hear whether it was; null: it has heard
-  std::uint64_t result_bytes = 0;      // of what it found, said so far,
-  bool has_result = false;             // and all of it
-  std::string stream;                  // to its controller: what that has not said to have,
-  std::uint64_t stream_at = 0;         // where that begins,
-  std::uint64_t stream_room = 0;       // how much of it the controller takes now,
-  std::optional<Asker> streaming;      // and the worker's wait for room
-  bool meets = false;                  // it has given what the others shall know,
-  std::optional<Asker> meeting;        // and asks for theirs
+  bool lacks = false;              // its program was not there: it never ran
+  SpawningPtr spawning;            // waits to hear whether it was; null: it has heard
+  std::uint64_t result_bytes = 0;  // of what it found, said so far,
+  bool has_result = false;         // and all of it
+  std::string stream;              // to its controller: what that has not said to have,
+  std::uint64_t stream_at = 0;     // where that begins,
+  std::uint64_t stream_room = 0;   // how much of it the controller takes now
+  bool meets = false;              // it has given what the others shall know
 };
 
 struct Job {
+  explicit Job(daemon::Fibers& fibers) : news(fibers), room(fibers), meeting(fibers) {}
+
   std::uint64_t id = 0;
   std::uint32_t uid = 0;
   std::vector<std::uint32_t> gids;
@@ -85,13 +85,15 @@ struct Job {
   std::uint64_t last_number = 0;
   std::deque<proto::JobWaitReply::Event> events;
   std::vector<Worker> workers;
-  std::map<SpawnPart, std::shared_ptr<Spawning>> spawning;
+  std::map<SpawnPart, SpawningPtr> spawning;
   std::set<std::uint32_t> lacking;             // ranks of workers here that wait for their program,
   std::unique_ptr<Programs::Arrival> program;  // which is coming
-  std::optional<Wait> wait;
-  std::optional<proto::WorkerMeetReply> met;  // what all workers gave, when the controller has said it
-  Time meeting_until = kNever;                // then who waits for that gets word to ask again
-  Time streaming_until = kNever;              // and who waits for room
+  std::uint64_t last_wait = 0;                 // of its controller: a newer one replaces an older one
+  std::optional<proto::WorkerMeetReply> met;   // what all workers gave, when the controller has said it
+  // Who waits for it:
+  daemon::Event news;     // its controller, for an event, some of a stream, or its end
+  daemon::Event room;     // workers, for room in their streams
+  daemon::Event meeting;  // workers, for `met`
 
   bool has_live_workers() const {
     return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.gone; });
@@ -118,15 +120,7 @@ struct Job {
   bool is_over() const { return !workers.empty() && !has_live_workers(); }
 };
 
-inline Asker asker_of(const Request& request) {
-  Asker asker;
-  asker.peer = request.peer;
-  asker.request.set_version(request.envelope().version());
-  asker.request.set_id(request.envelope().id());
-  asker.operation = request.envelope().op_case();
-  asker.arrived = request.arrived;
-  return asker;
-}
+using JobPtr = std::shared_ptr<Job>;
 
 // The subtree cut into at most `parts` consecutive stretches of nearly the same length.
 inline std::vector<Range> cut(std::size_t count, std::size_t parts) {

@@ -86,20 +86,20 @@ Status WorkerHost::Impl::may_use(const Job& job, const Request& request) {
 }
 
 // The job, made if it is not known yet: the controller's first wait may come before the spawn tree does.
-Result<Job*> WorkerHost::Impl::job_for(std::uint64_t id, const Request& request) {
+Result<JobPtr> WorkerHost::Impl::job_for(std::uint64_t id, const Request& request) {
   if (const auto found = jobs.find(id); found != jobs.end()) {
-    PIF_TRY(may_use(found->second, request));
-    return &found->second;
+    PIF_TRY(may_use(*found->second, request));
+    return found->second;
   }
   PIF_TRY_VALUE(const net::Identity who, requester(request));
   PIF_TRY(room_for_job(who.uid));
-  Job& job = jobs[id];
-  job.id = id;
-  job.uid = who.uid;
-  job.gids = who.gids;
-  job.since = world.messenger.clock().wall_seconds();
-  job.lease = now() + kJobClaim;
-  return &job;
+  const JobPtr job = jobs[id] = std::make_shared<Job>(fibers);
+  job->id = id;
+  job->uid = who.uid;
+  job->gids = who.gids;
+  job->since = world.messenger.clock().wall_seconds();
+  set_lease(*job, now() + kJobClaim);
+  return job;
 }
 
 // Jobs that were ended, or only waited for, count too, as long as they are remembered.
@@ -108,7 +108,7 @@ Status WorkerHost::Impl::room_for_job(std::uint32_t uid) {
     return fail(Code::kBusy, fmt::format("{} jobs run here already, which is the limit: try again later", kJobsMax));
   }
   const auto of_user =
-      std::count_if(jobs.begin(), jobs.end(), [uid](const auto& job) { return job.second.uid == uid; });
+      std::count_if(jobs.begin(), jobs.end(), [uid](const auto& job) { return job.second->uid == uid; });
   if (of_user >= kJobsOfUserMax) {
     return fail(Code::kBusy,
                 fmt::format("uid {} has {} jobs here already, which is the limit of one user: try again later", uid,
@@ -120,9 +120,9 @@ Status WorkerHost::Impl::room_for_job(std::uint32_t uid) {
 Status WorkerHost::Impl::room_for_bytes(std::uint32_t uid, std::size_t bytes) {
   std::uint64_t all = bytes, of_user = bytes;
   for (const auto& [id, job] : jobs) {
-    const std::uint64_t kept = job.kept_bytes();
+    const std::uint64_t kept = job->kept_bytes();
     all += kept;
-    if (job.uid == uid) of_user += kept;
+    if (job->uid == uid) of_user += kept;
   }
   if (all <= kKeptBytesMax && of_user <= kKeptBytesOfUserMax) return {};
   return fail(
@@ -135,41 +135,39 @@ Status WorkerHost::Impl::room_for_bytes(std::uint32_t uid, std::size_t bytes) {
 
 // ---- spawn --------------------------------------------------------------------------------------------------------
 
-void WorkerHost::Impl::spawn(const Request& request, const proto::Spawn& spawn) {
-  auto begun = begin_spawn(request, spawn);
-  if (!begun) return refuse(asker_of(request), begun.error());
-  Spawning& spawning = **begun;
-  if (spawning.waiting == 0 || spawning.error) answer_spawn(spawning);
+// Waits until the worker here has begun, and all others have; the first error ends it. The same asked again waits, too.
+Result<net::Packet> WorkerHost::Impl::spawn(const Request& request, const proto::Spawn& spawn) {
+  PIF_TRY_VALUE(const SpawningPtr spawning, begin_spawn(request, spawn));
+  while (!spawning->is_over()) spawning->news.wait();
+  if (spawning->error) return fail(*spawning->error);
+  net::Packet packet = Replies::reply(request);
+  proto::SpawnReply& answer = *packet.envelope.mutable_spawn_reply();
+  answer.set_started(spawning->started);
+  answer.mutable_lacking()->Add(spawning->lacking.begin(), spawning->lacking.end());
+  return packet;
 }
 
-Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(const Request& request, const proto::Spawn& spawn) {
+Result<SpawningPtr> WorkerHost::Impl::begin_spawn(const Request& request, const proto::Spawn& spawn) {
   PIF_TRY_VALUE(const net::Identity who, requester(request));
   PIF_TRY(check_spawn(spawn, who));
-  PIF_TRY_VALUE(Job* const job, job_for(spawn.job(), request));
+  PIF_TRY_VALUE(const JobPtr job, job_for(spawn.job(), request));
   if (job->killed) return fail(Code::kCancelled, fmt::format("job {:016x} was ended", job->id));
   const SpawnPart part(spawn.rank(), spawn.description_at(), spawn.program_size() == 0 ? 0 : spawn.program_at() + 1);
-  if (const auto found = job->spawning.find(part);
-      found != job->spawning.end()) {  // the answer goes to whoever asked last
-    found->second->asker = asker_of(request);
-    found->second->answered = false;
-    return found->second;
-  }
+  if (const auto found = job->spawning.find(part); found != job->spawning.end()) return found->second;
   PIF_TRY_VALUE(const bool is_whole,
                 spawn.program_size() == 0 ? take_description(*job, spawn) : take_program(*job, request));
-  const auto spawning = job->spawning[part] = std::make_shared<Spawning>();
-  spawning->asker = asker_of(request);
-  job->lease = std::max(job->lease, now() + kJobClaim);
+  const SpawningPtr spawning = job->spawning[part] = std::make_shared<Spawning>(fibers);
+  set_lease(*job, std::max(job->lease, now() + kJobClaim));
   job->speaks_until = speaks_until(*job, request);
   begin_part(*job, request.envelope(), is_whole, spawning);
   return spawning;
 }
 
 // A part has come: the worker here, if that was all, and those behind it.
-void WorkerHost::Impl::begin_part(Job& job, const Envelope& request, bool is_whole,
-                                  const std::shared_ptr<Spawning>& spawning) {
+void WorkerHost::Impl::begin_part(Job& job, const Envelope& request, bool is_whole, const SpawningPtr& spawning) {
   if (is_whole) {
     if (auto started = start_worker(job, request.spawn(), spawning); !started) {
-      if (!spawning->error) spawning->error = std::move(started.error());
+      spawning->fail_with(std::move(started.error()));
       return;
     }
   }
@@ -263,7 +261,7 @@ Result<WorkerRules> WorkerHost::Impl::rules_for(const proto::Spawn& spawn) {
               config.name);
 }
 
-Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn, const std::shared_ptr<Spawning>& spawning) {
+Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn, const SpawningPtr& spawning) {
   if (job.workers.size() >= kWorkersPerJobMax || live >= kWorkersMax) {
     return fail(Code::kBusy, fmt::format("{} workers run here already: try again later", live), config.name);
   }
@@ -304,27 +302,43 @@ Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn, const
   ++live;
   PIF_ASSERT(live <= kWorkersMax && job_of_worker.size() <= live, live);
   look_at_beginning(job, job.workers.back());
-  next_poll = std::min(next_poll, now() + (job.workers.back().spawning ? kPollSoon : kPollEvery));
+  poll_by(now() + (job.workers.back().spawning ? kPollSoon : kPollEvery));
   return {};
 }
 
-void WorkerHost::Impl::hand_on(Job& job, const Envelope& request, const std::shared_ptr<Spawning>& spawning) {
-  const auto count = static_cast<std::size_t>(request.spawn().subtree_size());
-  for (const Range part : cut(count, request.spawn().fan_out())) hand_part(job, request, part, spawning);
+// Each part on a fiber of its own.
+void WorkerHost::Impl::hand_on(Job& job, const Envelope& request, const SpawningPtr& spawning) {
+  const proto::Spawn& spawn = request.spawn();
+  for (const Range part : cut(static_cast<std::size_t>(spawn.subtree_size()), spawn.fan_out())) {
+    const proto::NodeInfo& node = spawn.subtree(static_cast<int>(part.begin)).node();
+    net::Packet packet = packet_for(job, spawn, part);
+    // Another worker here, which does what an absent LFS's would.
+    if (node.id() == config.node && node.name() == config.name) {
+      packet.envelope.set_timeout_ms(request.timeout_ms());
+      hand_to_self(job, packet.envelope, spawning);
+      continue;
+    }
+    const Duration timeout = request.timeout_ms() > 0 ? milliseconds(request.timeout_ms()) : kSpawnTimeout;
+    ++spawning->waiting;
+    fibers.start([this, spawning, node, packet = std::make_shared<net::Packet>(std::move(packet)), timeout] {
+      auto reply = hand_part(node, std::move(*packet), timeout);
+      if (!reply && reply.error().node.empty()) reply.error().node = node.name();  // it did not answer
+      if (reply) spawning->add(*reply);
+      if (!reply) spawning->fail_with(std::move(reply.error()));
+      spawning->end_part();
+    });
+  }
 }
 
-void WorkerHost::Impl::hand_part(Job& job, const Envelope& request, Range part,
-                                 const std::shared_ptr<Spawning>& spawning) {
-  const proto::Spawn& spawn = request.spawn();
+net::Packet WorkerHost::Impl::packet_for(const Job& job, const proto::Spawn& spawn, Range part) const {
   PIF_ASSERT(part.begin < part.end && part.end <= static_cast<std::size_t>(spawn.subtree_size()), part.begin, part.end);
-  const proto::SpawnNode& head = spawn.subtree(static_cast<int>(part.begin));
   net::Packet packet;
   proto::Spawn& onward = *packet.envelope.mutable_spawn();
   onward.set_job(spawn.job());
   onward.set_program(spawn.program());
   onward.set_build(spawn.build());
   *onward.mutable_arguments() = spawn.arguments();
-  onward.set_rank(head.rank());
+  onward.set_rank(spawn.subtree(static_cast<int>(part.begin)).rank());
   onward.set_fan_out(spawn.fan_out());
   onward.set_description(spawn.description());
   onward.set_description_at(spawn.description_at());
@@ -332,103 +346,71 @@ void WorkerHost::Impl::hand_part(Job& job, const Envelope& request, Range part,
   onward.set_working_folder(spawn.working_folder());
   *onward.mutable_grants() = spawn.grants();
   for (auto i = part.begin + 1; i < part.end; ++i) *onward.add_subtree() = spawn.subtree(static_cast<int>(i));
-  // Another worker here, which does what an absent LFS's would.
-  if (head.node().id() == config.node && head.node().name() == config.name) {
-    packet.envelope.set_timeout_ms(request.timeout_ms());
-    return hand_to_self(job, packet.envelope, spawning);
-  }
   Credential speaker;
   speaker.uid = job.uid;
   speaker.gids = job.gids;
   speaker.expiry = job.speaks_until;
   packet.envelope.set_credential(mint(config.key, speaker));
-
-  auto peer = world.messenger.connect(head.node().endpoints(), net::Route::kAuto);
-  if (!peer) {
-    Error error = peer.error();
-    if (error.node.empty()) error.node = head.node().name();
-    if (!spawning->error) spawning->error = std::move(error);
-    return;
-  }
-  const Duration timeout = request.timeout_ms() > 0 ? milliseconds(request.timeout_ms()) : kSpawnTimeout;
-  ++spawning->waiting;
-  const std::string& name = head.node().name();
-  calls.start(*peer, std::move(packet), timeout, name, [this, spawning, name](Result<net::Packet> answer) {
-    PIF_ASSERT(spawning->waiting > 0);
-    --spawning->waiting;
-    if (!answer && answer.error().node.empty()) answer.error().node = name;  // it did not answer
-    if (!answer && !spawning->error) spawning->error = answer.error();
-    if (answer) spawning->add(answer->envelope.spawn_reply());
-    if (spawning->waiting == 0 || spawning->error) answer_spawn(*spawning);
-  });
+  return packet;
 }
 
-void WorkerHost::Impl::hand_to_self(Job& job, const Envelope& request, const std::shared_ptr<Spawning>& spawning) {
+Result<proto::SpawnReply> WorkerHost::Impl::hand_part(const proto::NodeInfo& node, net::Packet packet,
+                                                      Duration timeout) {
+  PIF_TRY_VALUE(const net::PeerId peer, world.messenger.connect(node.endpoints(), net::Route::kAuto));
+  PIF_TRY_VALUE(const net::Packet reply, daemon::await<Result<net::Packet>>(fibers, [&](auto done) {
+                  calls.start(peer, std::move(packet), timeout, node.name(), std::move(done));
+                  news.notify();
+                }));
+  return reply.envelope.spawn_reply();
+}
+
+void WorkerHost::Impl::hand_to_self(Job& job, const Envelope& request, const SpawningPtr& spawning) {
   PIF_ASSERT(request.has_spawn() && spawning != nullptr, job.id);
   auto whole = take_description(job, request.spawn());
   if (whole) return begin_part(job, request, *whole, spawning);
-  if (!spawning->error) spawning->error = std::move(whole.error());
-}
-
-void WorkerHost::Impl::answer_spawn(Spawning& spawning) {
-  if (std::exchange(spawning.answered, true)) return;
-  if (spawning.error) {
-    // The node that failed speaks, not the one that hands its words on.
-    const std::string_view node = spawning.error->node.empty() ? std::string_view(config.name) : spawning.error->node;
-    return reply(spawning.asker, net::error_reply(spawning.asker.request, *spawning.error, node));
-  }
-  net::Packet packet = net::reply_to(spawning.asker.request);
-  proto::SpawnReply& answer = *packet.envelope.mutable_spawn_reply();
-  answer.set_started(spawning.started);
-  answer.mutable_lacking()->Add(spawning.lacking.begin(), spawning.lacking.end());
-  reply(spawning.asker, std::move(packet));
+  spawning->fail_with(std::move(whole.error()));
 }
 
 // ---- waiting and killing ------------------------------------------------------------------------------------------
 
-void WorkerHost::Impl::wait(const Request& request, const proto::JobWait& asked) {
-  const Asker asker = asker_of(request);
-  auto found = job_for(asked.job(), request);
-  if (!found) return refuse(asker, found.error());
-  Job& job = **found;
-  if (job.killed) return refuse(asker, Error{Code::kCancelled, fmt::format("job {:016x} was ended", job.id), {}});
-  if (asked.started() && job.descriptions.empty()) {
-    return refuse(asker, Error{Code::kCancelled,
-                               fmt::format("job {:016x} is not known here any more: its controller was silent "
-                                           "for too long, or this LFS was started again",
-                                           job.id),
-                               {}});
-  }
-  if (job.wait) answer_wait(job);  // a newer wait replaces an older one
-  job.controller = request.peer;
+// Waits for something to tell, for a while.
+Result<net::Packet> WorkerHost::Impl::wait(const Request& request, const proto::JobWait& asked) {
+  PIF_TRY_VALUE(const JobPtr job, job_for(asked.job(), request));
+  if (job->killed) return fail(Code::kCancelled, fmt::format("job {:016x} was ended", job->id));
+  if (asked.started() && job->descriptions.empty())
+    return fail(Code::kCancelled, fmt::format("job {:016x} is not known here any more: its controller was silent "
+                                              "for too long, or this LFS was started again",
+                                              job->id));
+  const std::uint64_t number = ++job->last_wait;
+  job->news.notify();
+  job->controller = request.peer;
   // A controller that is stopped can go on: where the transport tells of its end, nothing else ends its job.
   const bool is_told = tells_end(world.messenger.identity(request.peer));
-  job.lease = is_told ? kNever : now() + kJobLease;
-  while (!job.events.empty() && job.events.front().number() <= asked.seen()) job.events.pop_front();
-  job.wait = Wait{asker, now() + std::min<Duration>(milliseconds(asked.hold_ms()), is_told ? kHoldMax : kJobHold),
-                  asked.seen()};
-  take_rooms(job, asked);
-  if (!job.events.empty() || job.has_stream()) answer_wait(job);
+  set_lease(*job, is_told ? kNever : now() + kJobLease);
+  while (!job->events.empty() && job->events.front().number() <= asked.seen()) job->events.pop_front();
+  take_rooms(*job, asked);
+  const Time until = now() + std::min<Duration>(milliseconds(asked.hold_ms()), is_told ? kHoldMax : kJobHold);
+  const auto has_news = [&] { return !job->events.empty() || job->has_stream() || job->killed; };
+  while (!has_news() && job->last_wait == number && now() < until) job->news.wait(until);
+  if (job->last_wait == number) return take_events(request, *job);
+  net::Packet nothing = Replies::reply(request);  // what there is, is for the newer one
+  nothing.envelope.mutable_job_wait_reply();
+  return nothing;
 }
 
-void WorkerHost::Impl::kill(const Request& request, const proto::JobKill& asked) {
-  const Asker asker = asker_of(request);
-  // A job that is not known yet is remembered as killed: its spawn may still be on the way.
-  auto found = job_for(asked.job(), request);
-  if (!found) return refuse(asker, found.error());
-  kill_job(**found, "its controller ended it");
-  reply_done(asker);
+// A job that is not known yet is remembered as killed: its spawn may still be on the way.
+Status WorkerHost::Impl::kill(const Request& request, const proto::JobKill& asked) {
+  PIF_TRY_VALUE(const JobPtr job, job_for(asked.job(), request));
+  kill_job(*job, "its controller ended it");
+  return {};
 }
 
-void WorkerHost::Impl::meet(const Request& request, const proto::JobMeet& asked) {
-  const Asker asker = asker_of(request);
-  auto found = job_for(asked.job(), request);
-  if (!found) return refuse(asker, found.error());
-  Job& job = **found;
-  job.met.emplace().set_met(true);
-  *job.met->mutable_values() = asked.values();
-  answer_meetings(job);
-  reply_done(asker);
+Status WorkerHost::Impl::meet(const Request& request, const proto::JobMeet& asked) {
+  PIF_TRY_VALUE(const JobPtr job, job_for(asked.job(), request));
+  job->met.emplace().set_met(true);
+  *job->met->mutable_values() = asked.values();
+  job->meeting.notify();
+  return {};
 }
 
 void WorkerHost::Impl::add_event(Job& job, proto::JobWaitReply::Event event) {
@@ -440,12 +422,11 @@ void WorkerHost::Impl::add_event(Job& job, proto::JobWaitReply::Event event) {
   event.set_number(++job.last_number);
   PIF_ASSERT(job.events.empty() || job.events.back().number() < event.number(), job.last_number);
   job.events.push_back(std::move(event));
-  if (job.wait) answer_wait(job);
+  job.news.notify();
 }
 
-void WorkerHost::Impl::answer_wait(Job& job) {
-  PIF_ASSERT(job.wait, job.id);
-  net::Packet packet = net::reply_to(job.wait->asker.request);
+net::Packet WorkerHost::Impl::take_events(const Request& request, Job& job) {
+  net::Packet packet = Replies::reply(request);
   proto::JobWaitReply& answer = *packet.envelope.mutable_job_wait_reply();
   std::size_t bytes = 0;
   for (const auto& event : job.events) {
@@ -456,17 +437,17 @@ void WorkerHost::Impl::answer_wait(Job& job) {
   const bool told_events = answer.events_size() == static_cast<int>(job.events.size());
   const bool told_all = add_streams(job, kReplyBytesMax - std::min(bytes, kReplyBytesMax), answer) && told_events;
   // Over ZeroMQ the answer may be lost, and asked for again.
-  if (told_all && job.is_over() && !job.killed) job.lease = now() + (job.lease == kNever ? kJobOver : kJobClaim);
-  reply(job.wait->asker, std::move(packet));
-  job.wait.reset();
+  if (told_all && job.is_over() && !job.killed) set_lease(job, now() + (job.lease == kNever ? kJobOver : kJobClaim));
+  return packet;
 }
 
 // ---- the host -----------------------------------------------------------------------------------------------------
 
-WorkerHost::WorkerHost(const Config& config, World world, Send send, Operations& operations)
-    : impl_(std::make_unique<Impl>(config, world, std::move(send))) {
+WorkerHost::WorkerHost(const Config& config, World world, daemon::Fibers& fibers, Operations& operations)
+    : impl_(std::make_unique<Impl>(config, world, fibers)) {
   impl_->bind(operations);
   impl_->bind_workers(operations);
+  fibers.start([host = impl_.get()] { host->serve(); });
 }
 
 // Who may use a job, the job says.
@@ -479,7 +460,7 @@ void WorkerHost::Impl::bind(Operations& operations) {
 
 WorkerHost::~WorkerHost() {
   for (auto& [id, job] : impl_->jobs) {
-    for (auto& worker : job.workers) {
+    for (auto& worker : job->workers) {
       if (!worker.gone) impl_->world.spawner.kill(worker.process);
     }
   }
@@ -495,35 +476,45 @@ bool WorkerHost::offer(net::Delivery& delivery) {
   return delivery.packet.envelope.id() >= kFirstCall && impl_->calls.offer(delivery);
 }
 
-void WorkerHost::tick() {
-  Impl& host = *impl_;
-  const Time now = host.now();
-  host.calls.expire();
-  if (now >= host.next_poll) host.poll_workers();
-  for (auto it = host.jobs.begin(); it != host.jobs.end();) {
-    Job& job = it->second;
-    if (job.wait && now >= job.wait->deadline) host.answer_wait(job);
-    if (now >= job.meeting_until) host.answer_meetings(job);
-    if (now >= job.streaming_until) host.answer_streaming(job);
-    if (now >= job.lease && !job.killed && !job.is_over()) host.kill_job(job, "its controller fell silent");
-    it = now >= job.lease && !job.has_live_workers() ? host.jobs.erase(it) : std::next(it);
+void WorkerHost::Impl::serve() {
+  for (;;) {
+    news.wait(next_deadline());
+    calls.expire();
+    if (now() >= next_poll) poll_workers();
+    end_silent_jobs();
   }
 }
 
-Time WorkerHost::next_deadline() const {
-  Time next = std::min(impl_->next_poll, impl_->calls.next_deadline());
-  for (const auto& [id, job] : impl_->jobs) {
-    next = std::min(next, job.lease);
-    if (job.wait) next = std::min(next, job.wait->deadline);
-    next = std::min({next, job.meeting_until, job.streaming_until});
+// A job is forgotten when nobody has asked about it for long enough, and it has no workers.
+void WorkerHost::Impl::end_silent_jobs() {
+  for (auto& [id, job] : jobs)
+    if (now() >= job->lease && !job->killed && !job->is_over()) kill_job(*job, "its controller fell silent");
+  std::erase_if(jobs, [&](const auto& job) { return now() >= job.second->lease && !job.second->has_live_workers(); });
+}
+
+Time WorkerHost::Impl::next_deadline() const {
+  Time next = std::min(next_poll, calls.next_deadline());
+  for (const auto& [id, job] : jobs) {
+    if (job->lease > world.messenger.clock().now() || !job->has_live_workers()) next = std::min(next, job->lease);
   }
   return next;
+}
+
+void WorkerHost::Impl::set_lease(Job& job, Time until) {
+  job.lease = until;
+  news.notify();
+}
+
+void WorkerHost::Impl::poll_by(Time time) {
+  if (time >= next_poll) return;
+  next_poll = time;
+  news.notify();
 }
 
 std::optional<WorkerIdentity> WorkerHost::identity_of(net::PeerId peer) const {
   const auto known = impl_->job_of_worker.find(peer);
   if (known == impl_->job_of_worker.end()) return std::nullopt;
-  const Job& job = impl_->jobs.at(known->second);
+  const Job& job = *impl_->jobs.at(known->second);
   WorkerIdentity worker{impl_->world.messenger.identity(peer), job.since};
   worker.identity.has_uid = true;
   worker.identity.uid = job.uid;

@@ -30,23 +30,26 @@ inline constexpr net::CallId kFirstCall = net::CallId{1}
                                           << 62;  // so that no other Calls of this daemon has the same ids
 
 struct WorkerHost::Impl {
-  Impl(const Config& c, World w, Send s)
+  Impl(const Config& c, World w, daemon::Fibers& f)
       : config(c),
         world(w),
-        send(std::move(s)),
+        fibers(f),
+        news(f),
         calls(w.messenger, kFirstCall),
         programs(w.storage, w.messenger.clock(), programs_folder(c.root)) {}
 
   const Config& config;
   World world;
-  Send send;
+  daemon::Fibers& fibers;
+  daemon::Event news;  // something is due earlier than it was
   net::Calls calls;
   Programs programs;  // before jobs, which bring them
-  std::map<std::uint64_t, Job> jobs;
+  std::map<std::uint64_t, JobPtr> jobs;
   std::unordered_map<net::PeerId, std::uint64_t> job_of_worker;  // by its connection
   std::size_t live = 0;                                          // worker processes
   Time next_poll = kNever;
-  std::deque<std::string> left_folders;  // of workers that have ended; the first is being removed
+  std::deque<std::string> left_folders;  // of workers that have ended
+  bool is_removing = false;              // the first of them
 
   Time now() { return world.messenger.clock().now(); }
 
@@ -54,46 +57,44 @@ struct WorkerHost::Impl {
   Result<net::Identity> requester(const Request& request);
   std::int64_t speaks_until(const Job& job, const Request& request);
   Status may_use(const Job& job, const Request& request);
-  Result<Job*> job_for(std::uint64_t id, const Request& request);
+  Result<JobPtr> job_for(std::uint64_t id, const Request& request);
   Status room_for_job(std::uint32_t uid);
   Status room_for_bytes(std::uint32_t uid, std::size_t bytes);
 
   // ---- operations ----
   void bind(Operations& operations);
   void bind_workers(Operations& operations);
-  void spawn(const Request& request, const proto::Spawn& spawn);
-  Result<std::shared_ptr<Spawning>> begin_spawn(const Request& request, const proto::Spawn& spawn);
+  [[nodiscard]] Result<net::Packet> spawn(const Request& request, const proto::Spawn& spawn);
+  [[nodiscard]] Result<SpawningPtr> begin_spawn(const Request& request, const proto::Spawn& spawn);
   Status check_spawn(const proto::Spawn& spawn, const net::Identity& who);
   Status check_grants(const proto::Spawn& spawn);
   Result<WorkerRules> rules_for(const proto::Spawn& spawn);
   Result<bool> take_description(Job& job, const proto::Spawn& spawn);
   Result<bool> take_program(Job& job, const Request& request);
-  Status start_worker(Job& job, const proto::Spawn& spawn, const std::shared_ptr<Spawning>& spawning);
-  void begin_part(Job& job, const proto::Envelope& request, bool is_whole, const std::shared_ptr<Spawning>& spawning);
-  void hand_on(Job& job, const proto::Envelope& request, const std::shared_ptr<Spawning>& spawning);
-  void hand_part(Job& job, const proto::Envelope& request, Range part, const std::shared_ptr<Spawning>& spawning);
-  void hand_to_self(Job& job, const proto::Envelope& request, const std::shared_ptr<Spawning>& spawning);
-  void answer_spawn(Spawning& spawning);
-  void wait(const Request& request, const proto::JobWait& asked);
-  void kill(const Request& request, const proto::JobKill& asked);
-  void meet(const Request& request, const proto::JobMeet& asked);
+  Status start_worker(Job& job, const proto::Spawn& spawn, const SpawningPtr& spawning);
+  void begin_part(Job& job, const proto::Envelope& request, bool is_whole, const SpawningPtr& spawning);
+  void hand_on(Job& job, const proto::Envelope& request, const SpawningPtr& spawning);
+  net::Packet packet_for(const Job& job, const proto::Spawn& spawn, Range part) const;
+  [[nodiscard]] Result<proto::SpawnReply> hand_part(const proto::NodeInfo& node, net::Packet packet, Duration timeout);
+  void hand_to_self(Job& job, const proto::Envelope& request, const SpawningPtr& spawning);
+  [[nodiscard]] Result<net::Packet> wait(const Request& request, const proto::JobWait& asked);
+  [[nodiscard]] Status kill(const Request& request, const proto::JobKill& asked);
+  [[nodiscard]] Status meet(const Request& request, const proto::JobMeet& asked);
   // ---- of workers ----
   struct Speaker {
-    Job& job;
+    JobPtr job;
     Worker& worker;
   };
-  // Nothing, and kPermission as the answer, for who is no worker of this LFS.
-  std::optional<Speaker> speaker_of(const Request& request);
-  void worker_start(const Request& request, const proto::WorkerStart& asked);
-  void worker_progress(const Request& request, const proto::WorkerProgress& asked);
-  void worker_result(const Request& request, const proto::WorkerResult& asked);
-  void worker_stream(const Request& request, const proto::WorkerStream& asked);
-  void worker_scratch(const Request& request, const proto::WorkerScratch& asked);
-  void worker_meet(const Request& request, const proto::WorkerMeet& asked);
-  bool fits(const Asker& asker, const std::string& result);
-  Status check_result(const Job& job, const Worker& worker, std::size_t bytes);
-  void answer_meetings(Job& job);
-  void answer_streaming(Job& job);
+  // kPermission: it is no worker of this LFS. What it refers to may be gone after a wait.
+  [[nodiscard]] Result<Speaker> speaker_of(const Request& request);
+  [[nodiscard]] Result<net::Packet> worker_start(const Request& request, const proto::WorkerStart& asked);
+  // Nothing: it gets no answer.
+  [[nodiscard]] std::optional<Status> worker_progress(const Request& request, const proto::WorkerProgress& asked);
+  [[nodiscard]] Status worker_result(const Request& request, const proto::WorkerResult& asked);
+  [[nodiscard]] Result<net::Packet> worker_stream(const Request& request, const proto::WorkerStream& asked);
+  [[nodiscard]] Result<net::Packet> worker_scratch(const Request& request, const proto::WorkerScratch& asked);
+  [[nodiscard]] Result<net::Packet> worker_meet(const Request& request, const proto::WorkerMeet& asked);
+  [[nodiscard]] Status check_result(const Job& job, const Worker& worker, std::size_t bytes);
   void take_rooms(Job& job, const proto::JobWait& asked);
   // At most so many bytes; whether that is all there is.
   static bool add_streams(Job& job, std::size_t bytes_max, proto::JobWaitReply& answer);
@@ -101,7 +102,7 @@ struct WorkerHost::Impl {
 
   // ---- events ----
   void add_event(Job& job, proto::JobWaitReply::Event event);
-  void answer_wait(Job& job);
+  net::Packet take_events(const Request& request, Job& job);
 
   // ---- processes ----
   void look_at_beginning(Job& job, Worker& worker);
@@ -111,20 +112,16 @@ struct WorkerHost::Impl {
   void pass_words(Job& job, Worker& worker);
   void add_words(Job& job, std::uint32_t rank, std::string_view words);
   void remove_folder(std::string path);
-  void remove_next_folder();
+  void remove_folders();
   void kill_job(Job& job, std::string_view why);
 
-  void reply_done(const Asker& asker) {
-    net::Packet packet = net::reply_to(asker.request);
-    packet.envelope.mutable_done();
-    reply(asker, std::move(packet));
-  }
-  void reply(const Asker& asker, net::Packet packet) {
-    send(asker.peer, std::move(packet), asker.operation, asker.arrived);
-  }
-  void refuse(const Asker& asker, const Error& error) {
-    reply(asker, net::error_reply(asker.request, error, config.name));
-  }
+  // ---- what has its time ----
+  void serve();
+  Time next_deadline() const;
+  void set_lease(Job& job, Time until);
+  void poll_by(Time time);
+  void end_silent_jobs();
+
   // One of those in job_of_worker.
   Worker& worker_at(Job& job, net::PeerId peer) {
     return *std::find_if(job.workers.begin(), job.workers.end(),

@@ -16,6 +16,12 @@ constexpr Duration kTombstone = std::chrono::seconds(10);           // a killed 
 constexpr Duration kExitPatience = std::chrono::milliseconds(500);  // a worker that hung up must be gone by then
 constexpr std::size_t kMeetBytesMax = 1024;                         // of one worker
 
+Status check_part(const std::string& result) {
+  if (result.size() <= kPartBytesMax) return {};
+  return fail(Code::kTooLarge, fmt::format("{} bytes of a worker's result in one message; at most {} are allowed",
+                                           result.size(), kPartBytesMax));
+}
+
 // Of one that failed: its last words are told with how it ended.
 std::string_view without_last_line(std::string_view words) {
   while (words.ends_with('\n')) words.remove_suffix(1);
@@ -35,23 +41,11 @@ void WorkerHost::Impl::bind_workers(Operations& operations) {
   operations.bind<&Impl::worker_meet>(*this);
 }
 
-std::optional<WorkerHost::Impl::Speaker> WorkerHost::Impl::speaker_of(const Request& request) {
+Result<WorkerHost::Impl::Speaker> WorkerHost::Impl::speaker_of(const Request& request) {
   const auto known = job_of_worker.find(request.peer);
-  if (known == job_of_worker.end()) {
-    refuse(asker_of(request), Error{Code::kPermission, "only a worker that this LFS started may ask this", {}});
-    return std::nullopt;
-  }
-  Job& job = jobs.at(known->second);
-  return Speaker{job, worker_at(job, request.peer)};
-}
-
-bool WorkerHost::Impl::fits(const Asker& asker, const std::string& result) {
-  if (result.size() <= kPartBytesMax) return true;
-  refuse(asker, Error{Code::kTooLarge,
-                      fmt::format("{} bytes of a worker's result in one message; at most {} are allowed", result.size(),
-                                  kPartBytesMax),
-                      {}});
-  return false;
+  if (known == job_of_worker.end()) return fail(Code::kPermission, "only a worker that this LFS started may ask this");
+  const JobPtr& job = jobs.at(known->second);
+  return Speaker{job, worker_at(*job, request.peer)};
 }
 
 // Results are kept until the controller has them.
@@ -63,62 +57,50 @@ Status WorkerHost::Impl::check_result(const Job& job, const Worker& worker, std:
 }
 
 // For its controller.
-void WorkerHost::Impl::worker_progress(const Request& request, const proto::WorkerProgress& asked) {
+std::optional<Status> WorkerHost::Impl::worker_progress(const Request& request, const proto::WorkerProgress& asked) {
   const auto speaker = speaker_of(request);
-  if (!speaker || !fits(asker_of(request), asked.progress())) return;
+  if (!speaker) return fail(speaker.error());
+  if (auto fits = check_part(asked.progress()); !fits) return fits;
   proto::JobWaitReply::Event event;
   event.set_rank(speaker->worker.rank);
   event.set_progress(asked.progress());
-  add_event(speaker->job, std::move(event));
+  add_event(*speaker->job, std::move(event));
+  return std::nullopt;
 }
 
 // For its controller.
-void WorkerHost::Impl::worker_result(const Request& request, const proto::WorkerResult& asked) {
-  const auto speaker = speaker_of(request);
-  const Asker asker = asker_of(request);
-  if (!speaker || !fits(asker, asked.result())) return;
-  auto& [job, worker] = *speaker;
-  if (const auto checked = check_result(job, worker, asked.result().size()); !checked)
-    return refuse(asker, checked.error());
-  if (worker.result_bytes == 0) pass_words(job, worker);  // before it: with a failure the controller hears no more
+Status WorkerHost::Impl::worker_result(const Request& request, const proto::WorkerResult& asked) {
+  PIF_TRY_VALUE(const Speaker speaker, speaker_of(request));
+  auto& [job, worker] = speaker;
+  PIF_TRY(check_part(asked.result()));
+  PIF_TRY(check_result(*job, worker, asked.result().size()));
+  if (worker.result_bytes == 0) pass_words(*job, worker);  // before it: with a failure the controller hears no more
   worker.result_bytes += asked.result().size();
   worker.has_result = !asked.more();
   proto::JobWaitReply::Event event;
   event.set_rank(worker.rank);
   event.set_result(asked.result());
   event.set_more(asked.more());
-  reply_done(asker);
-  add_event(speaker->job, std::move(event));
+  add_event(*job, std::move(event));
+  return {};
 }
 
-// For its controller, which says how much it takes: a worker that is ahead waits.
-void WorkerHost::Impl::worker_stream(const Request& request, const proto::WorkerStream& asked) {
-  const auto speaker = speaker_of(request);
-  const Asker asker = asker_of(request);
-  if (!speaker || !fits(asker, asked.bytes())) return;
-  auto& [job, worker] = *speaker;
-  if (worker.stream.size() >= kStreamBytesMax) {
-    worker.streaming = asker;
-    job.streaming_until = std::min(job.streaming_until, now() + kJobHoldMax);
-    return;
-  }
-  if (const auto room = room_for_bytes(job.uid, asked.bytes().size()); !room) return refuse(asker, room.error());
-  worker.stream += asked.bytes();
-  net::Packet packet = net::reply_to(asker.request);
-  packet.envelope.mutable_worker_stream_reply()->set_taken(true);
-  reply(asker, std::move(packet));
-  if (job.wait && job.has_stream()) answer_wait(job);
-}
-
-// They ask again, whether there is room by now or not.
-void WorkerHost::Impl::answer_streaming(Job& job) {
-  job.streaming_until = kNever;
-  for (auto& worker : job.workers) {
-    if (!worker.streaming) continue;
-    net::Packet packet = net::reply_to(worker.streaming->request);
-    packet.envelope.mutable_worker_stream_reply();
-    reply(*worker.streaming, std::move(packet));
-    worker.streaming.reset();
+// For its controller, which says how much it takes: a worker that is ahead waits for a while, and then asks again.
+Result<net::Packet> WorkerHost::Impl::worker_stream(const Request& request, const proto::WorkerStream& asked) {
+  PIF_TRY(check_part(asked.bytes()));
+  PIF_TRY_VALUE(const JobPtr job, speaker_of(request).transform([](const Speaker& speaker) { return speaker.job; }));
+  net::Packet packet = Replies::reply(request);
+  proto::WorkerStreamReply& answer = *packet.envelope.mutable_worker_stream_reply();
+  for (const Time until = now() + kJobHoldMax;; job->room.wait(until)) {
+    PIF_TRY_VALUE(const Speaker speaker, speaker_of(request));
+    if (speaker.worker.stream.size() < kStreamBytesMax) {
+      PIF_TRY(room_for_bytes(job->uid, asked.bytes().size()));
+      speaker.worker.stream += asked.bytes();
+      answer.set_taken(true);
+      job->news.notify();
+      return packet;
+    }
+    if (now() >= until) return packet;
   }
 }
 
@@ -132,10 +114,7 @@ void WorkerHost::Impl::take_rooms(Job& job, const proto::JobWait& asked) {
     worker->stream_at += had;
     worker->stream_room = room.bytes();
   }
-  const bool is_waited_for = std::any_of(job.workers.begin(), job.workers.end(), [](const Worker& worker) {
-    return worker.streaming && worker.stream.size() < kStreamBytesMax;
-  });
-  if (is_waited_for) answer_streaming(job);
+  job.room.notify();
 }
 
 // From where the controller has them; it may ask for the same again, if the answer is lost.
@@ -156,70 +135,52 @@ bool WorkerHost::Impl::add_streams(Job& job, std::size_t bytes_max, proto::JobWa
   return is_all;
 }
 
-void WorkerHost::Impl::worker_meet(const Request& request, const proto::WorkerMeet& asked) {
-  const auto speaker = speaker_of(request);
-  if (!speaker) return;
-  const Asker asker = asker_of(request);
-  auto& [job, worker] = *speaker;
-  if (asked.value().size() > kMeetBytesMax) {
-    return refuse(asker, Error{Code::kTooLarge,
-                               fmt::format("a worker gives {} bytes to the others; at most {} are allowed",
-                                           asked.value().size(), kMeetBytesMax),
-                               {}});
+// Waits for what all have given, for a while: then it asks again.
+Result<net::Packet> WorkerHost::Impl::worker_meet(const Request& request, const proto::WorkerMeet& asked) {
+  PIF_TRY_VALUE(const Speaker speaker, speaker_of(request));
+  const JobPtr& job = speaker.job;
+  if (asked.value().size() > kMeetBytesMax)
+    return fail(Code::kTooLarge, fmt::format("a worker gives {} bytes to the others; at most {} are allowed",
+                                             asked.value().size(), kMeetBytesMax));
+  if (!job->met && !std::exchange(speaker.worker.meets, true)) {
+    proto::JobWaitReply::Event event;
+    event.set_rank(speaker.worker.rank);
+    event.set_meet(asked.value());
+    add_event(*job, std::move(event));
   }
-  worker.meeting = asker;
-  job.meeting_until = std::min(job.meeting_until, now() + kJobHoldMax);
-  if (job.met) return answer_meetings(job);
-  if (std::exchange(worker.meets, true)) return;
-  proto::JobWaitReply::Event event;
-  event.set_rank(worker.rank);
-  event.set_meet(asked.value());
-  add_event(job, std::move(event));
+  if (!job->met) job->meeting.wait(now() + kJobHoldMax);
+  net::Packet packet = Replies::reply(request);
+  proto::WorkerMeetReply& answer = *packet.envelope.mutable_worker_meet_reply();
+  if (job->met) answer = *job->met;
+  return packet;
 }
 
-void WorkerHost::Impl::answer_meetings(Job& job) {
-  job.meeting_until = kNever;
-  for (auto& worker : job.workers) {
-    if (!worker.meeting) continue;
-    net::Packet packet = net::reply_to(worker.meeting->request);
-    proto::WorkerMeetReply& answer = *packet.envelope.mutable_worker_meet_reply();
-    if (job.met) answer = *job.met;
-    reply(*worker.meeting, std::move(packet));
-    worker.meeting.reset();
-  }
-}
-
-void WorkerHost::Impl::worker_start(const Request& request, const proto::WorkerStart& asked) {
-  const auto speaker = speaker_of(request);
-  if (!speaker) return;
-  const Asker asker = asker_of(request);
-  speaker->worker.next_words = std::min(speaker->worker.next_words, now() + kPollEvery);
+Result<net::Packet> WorkerHost::Impl::worker_start(const Request& request, const proto::WorkerStart& asked) {
+  PIF_TRY_VALUE(const Speaker speaker, speaker_of(request));
+  speaker.worker.next_words = std::min(speaker.worker.next_words, now() + kPollEvery);
   // Whole before the worker started.
-  const std::string& description = speaker->job.descriptions.at(speaker->worker.rank);
+  const std::string& description = speaker.job->descriptions.at(speaker.worker.rank);
   if (asked.at() > description.size())
-    return refuse(asker,
-                  Error{Code::kInvalid, fmt::format("the job's description has {} bytes", description.size()), {}});
-  net::Packet packet = net::reply_to(asker.request);
+    return fail(Code::kInvalid, fmt::format("the job's description has {} bytes", description.size()));
+  net::Packet packet = Replies::reply(request);
   proto::WorkerStartReply& answer = *packet.envelope.mutable_worker_start_reply();
-  answer.set_job(speaker->job.id);
-  answer.set_rank(speaker->worker.rank);
+  answer.set_job(speaker.job->id);
+  answer.set_rank(speaker.worker.rank);
   answer.set_description(description.substr(asked.at(), kPartBytesMax));
   answer.set_description_size(description.size());
   answer.mutable_node()->set_id(config.node);
   answer.mutable_node()->set_name(config.name);
   *answer.mutable_node()->mutable_endpoints() = config.endpoints;
-  reply(asker, std::move(packet));
+  return packet;
 }
 
-void WorkerHost::Impl::worker_scratch(const Request& request, const proto::WorkerScratch&) {
-  if (!speaker_of(request)) return;
-  const Asker asker = asker_of(request);
-  auto file = world.storage.make_nameless(scratch_folder(config.root));
-  if (!file) return refuse(asker, file.error());
-  net::Packet packet = net::reply_to(asker.request);
+Result<net::Packet> WorkerHost::Impl::worker_scratch(const Request& request, const proto::WorkerScratch&) {
+  PIF_TRY(speaker_of(request));
+  PIF_TRY_VALUE(auto file, world.storage.make_nameless(scratch_folder(config.root)));
+  net::Packet packet = Replies::reply(request);
   packet.envelope.mutable_done();
-  packet.handles.push_back(std::move(*file));
-  reply(asker, std::move(packet));
+  packet.handles.push_back(std::move(file));
+  return packet;
 }
 
 // A controller that hangs up is gone: its lease need not run out first.
@@ -227,19 +188,18 @@ bool WorkerHost::Impl::on_closed(net::PeerId peer) {
   const auto known = job_of_worker.find(peer);
   if (known == job_of_worker.end()) {
     for (auto& [id, job] : jobs) {
-      if (job.controller != peer || job.killed) continue;
-      if (job.is_over())
-        job.lease = std::min(job.lease, now() + kJobOver);
+      if (job->controller != peer || job->killed) continue;
+      if (job->is_over())
+        set_lease(*job, std::min(job->lease, now() + kJobOver));
       else
-        kill_job(job, "its controller hung up");
+        kill_job(*job, "its controller hung up");
     }
     return false;
   }
-  Job& job = jobs.at(known->second);
-  Worker& worker = worker_at(job, peer);
+  Worker& worker = worker_at(*jobs.at(known->second), peer);
   worker.peer = 0;
   worker.hung_up = now();
-  next_poll = now();
+  poll_by(now());
   job_of_worker.erase(known);
   return true;
 }
@@ -249,30 +209,26 @@ bool WorkerHost::Impl::on_closed(net::PeerId peer) {
 void WorkerHost::Impl::kill_job(Job& job, std::string_view why) {
   if (!job.killed && job.has_live_workers()) spdlog::info("job {:016x}: workers killed: {}", job.id, why);
   job.killed = true;
-  job.lease = now() + kTombstone;
+  set_lease(job, now() + kTombstone);
   job.program.reset();
   for (auto& worker : job.workers) {
     if (!worker.gone) world.spawner.kill(worker.process);
   }
-  if (job.has_live_workers()) next_poll = now();
-  if (job.wait) answer_wait(job);
+  if (job.has_live_workers()) poll_by(now());
+  job.news.notify();
 }
 
 // Away from the loop: the worker may have filled it with a million files. One after another: what must become durable
 // shares the executor's threads. At worst some of it stays.
 void WorkerHost::Impl::remove_folder(std::string path) {
   left_folders.push_back(std::move(path));
-  if (left_folders.size() == 1) remove_next_folder();
+  if (!std::exchange(is_removing, true)) fibers.start([this] { remove_folders(); });
 }
 
-void WorkerHost::Impl::remove_next_folder() {
-  PIF_ASSERT(!left_folders.empty());
-  auto work = [storage = &world.storage, path = left_folders.front()] { (void)storage->remove_tree(path); };
-  world.executor.submit(std::move(work), [this] {
-    PIF_ASSERT(!left_folders.empty());
-    left_folders.pop_front();
-    if (!left_folders.empty()) remove_next_folder();
-  });
+void WorkerHost::Impl::remove_folders() {
+  for (; !left_folders.empty(); left_folders.pop_front())
+    daemon::disk(fibers, world.executor, [&, path = left_folders.front()] { (void)world.storage.remove_tree(path); });
+  is_removing = false;
 }
 
 // Whether its program is there, as soon as that is known.
@@ -284,7 +240,6 @@ void WorkerHost::Impl::look_at_beginning(Job& job, Worker& worker) {
 void WorkerHost::Impl::settle_beginning(Job& job, Worker& worker, bool lacks) {
   const auto spawning = std::exchange(worker.spawning, nullptr);
   PIF_ASSERT(spawning != nullptr && spawning->waiting > 0, worker.rank);
-  --spawning->waiting;
   worker.lacks = lacks;
   if (!lacks) {
     ++spawning->started;
@@ -292,6 +247,7 @@ void WorkerHost::Impl::settle_beginning(Job& job, Worker& worker, bool lacks) {
     spawning->lacking.push_back(worker.rank);
     job.lacking.insert(worker.rank);
   }
+  spawning->end_part();
 }
 
 // A controller that does not take them leaves them where they are, and at last they are counted only.
@@ -312,10 +268,7 @@ void WorkerHost::Impl::add_words(Job& job, std::uint32_t rank, std::string_view 
 
 // Returns whether the worker is still there.
 bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
-  if (const auto spawning = worker.spawning) {
-    look_at_beginning(job, worker);
-    if (!worker.spawning && spawning->waiting == 0) answer_spawn(*spawning);
-  }
+  look_at_beginning(job, worker);
   auto exit = world.spawner.exited(worker.process);
   if (!exit) {
     // One that hung up, or has never come as far as to ask for its job, is about to end: its last words are for that.
@@ -323,10 +276,7 @@ bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
     if (worker.hung_up != kNever && now() - worker.hung_up > kExitPatience) world.spawner.kill(worker.process);
     return true;
   }
-  if (const auto spawning = worker.spawning) {  // it has ended, so it had begun
-    settle_beginning(job, worker, false);
-    if (spawning->waiting == 0) answer_spawn(*spawning);
-  }
+  if (worker.spawning) settle_beginning(job, worker, false);  // it has ended, so it had begun
   worker.gone = true;
   PIF_ASSERT(live > 0 && !job.workers.empty(), live);
   --live;
@@ -352,12 +302,12 @@ void WorkerHost::Impl::poll_workers() {
   bool any = false;
   bool soon = false;
   for (auto& [id, job] : jobs) {
-    for (auto& worker : job.workers) {
-      if (worker.gone || !poll_worker(job, worker)) continue;
+    for (auto& worker : job->workers) {
+      if (worker.gone || !poll_worker(*job, worker)) continue;
       any = true;
-      soon = soon || job.killed || worker.hung_up != kNever || worker.spawning;
+      soon = soon || job->killed || worker.hung_up != kNever || worker.spawning;
     }
-    std::erase_if(job.workers, [](const Worker& worker) { return worker.gone && worker.lacks; });
+    std::erase_if(job->workers, [](const Worker& worker) { return worker.gone && worker.lacks; });
   }
   next_poll = any ? now() + (soon ? kPollSoon : kPollEvery) : kNever;
 }
