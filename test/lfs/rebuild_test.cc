@@ -208,10 +208,12 @@ TEST_CASE("a file that is removed meanwhile is no failure") {
   });
 }
 
-TEST_CASE("a node that lost nothing is a member at once, and has nothing to rebuild") {
+TEST_CASE("a node that lost nothing is a member at once, and has nothing to rebuild a minute later") {
   with_lost(Format::fixed(kShort), 2, [&](Bevies&, Rebuilding& r, sim::Actor& self) {
     r.lose_disk();
     (void)r.await(self, {wire::kRebuilt});
+    CHECK(r.ask().has_value());  // who asked came a moment too late
+    (void)self.pause(std::chrono::minutes(2));
     const auto refused = r.ask();
     REQUIRE(!refused);
     CHECK(refused.error().code == Code::kInvalid);

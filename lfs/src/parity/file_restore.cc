@@ -33,14 +33,6 @@ FileRestore::FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, 
       purpose_(purpose),
       written_(std::move(written)) {}
 
-void FileRestore::start(Done done) {
-  context_.fibers.start([self = shared_from_this(), done = std::move(done)] {
-    const auto outcome = self->run();
-    if (outcome) return done(*outcome, {});
-    done(Outcome::kFailed, outcome.error());
-  });
-}
-
 Result<FileRestore::Outcome> FileRestore::run() {
   auto outcome = restore();
   if (!outcome && outcome.error().code == Code::kStaleFile) return Outcome::kNothing;  // it was removed

@@ -15,12 +15,11 @@
 
 namespace pif::lfs {
 
-class FileRestore : public std::enable_shared_from_this<FileRestore> {
+class FileRestore {
  public:
   enum class Outcome : std::uint8_t {
     kRestored,
     kNothing,  // nothing of it belongs here, all of it is here already, or it was removed
-    kFailed,   // only start() says so
   };
   enum class Purpose : std::uint8_t {
     kRebuild,  // this LFS is being rebuilt, and others do its part
@@ -36,7 +35,6 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
     // before it, it has.
     std::uint32_t lost_order = 0;
   };
-  using Done = std::function<void(Outcome, const Error& error)>;
   using Written = std::function<void()>;
 
   // All but `file` outlive it. written: is called when all of it is written and waits to be durable, and holds nothing
@@ -45,9 +43,6 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
               Purpose purpose = Purpose::kRebuild, Written written = {});
   // kRestored, kNothing, or why it failed. Called by a fiber, once.
   [[nodiscard]] Result<Outcome> run();
-  // The same on a fiber of its own. error: of kFailed.
-  void start(Done done);
-  void advance() {}  // of who waits for the rate: it looks by itself
 
  private:
   // What comes, of rows and parity.

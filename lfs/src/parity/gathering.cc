@@ -166,7 +166,9 @@ Status Gathering::publish(const ComponentPtr& component, const Job& job) {
     state.set_gathered(true);
   }));
   if (job.pap_begin > 0)
-    keeping_.works.submit([files = job.files, begin = job.pap_begin] { punch_front(*files, begin); }, [] {});
+    context_.fibers.start([&works = keeping_.works, files = job.files, begin = job.pap_begin] {
+      works.run([&] { punch_front(*files, begin); });
+    });
   return {};
 }
 

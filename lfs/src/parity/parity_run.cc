@@ -39,11 +39,6 @@ Status ParityRun::run(const proto::ComponentShape& shape) {
   return {};
 }
 
-void start_run(daemon::Fibers& fibers, std::shared_ptr<ParityRun> run, const proto::ComponentShape& shape,
-               ParityRun::Done done) {
-  fibers.start([run = std::move(run), shape, done = std::move(done)] { done(run->run(shape), run->outcome()); });
-}
-
 std::uint64_t ParityRun::window_pages() const {
   const std::uint64_t row_bytes = row_bytes_of(keeper_.format(), options_.file_length);
   const std::uint64_t page_bytes = keeper_.shape.page_rows() * keeper_.size() * row_bytes;

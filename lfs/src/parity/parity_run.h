@@ -27,8 +27,6 @@ class ParityRun {
     std::vector<component::Frame> frames;  // written
     std::uint64_t end = 0;                 // of .pap
   };
-  // status: of the run. outcome: what was written, also by one that failed.
-  using Done = std::function<void(const Status& status, Outcome& outcome)>;
 
   ParityRun(Peers& peers, component::Storage& storage, Works& works, const Keeper& keeper, const MemberOptions& options,
             const ParityPlan& plan, std::shared_ptr<component::ParityFiles> files);
@@ -58,9 +56,5 @@ class ParityRun {
   MemberRows rows_;
   Outcome outcome_;
 };
-
-// The same on a fiber of its own.
-void start_run(daemon::Fibers& fibers, std::shared_ptr<ParityRun> run, const proto::ComponentShape& shape,
-               ParityRun::Done done);
 
 }  // namespace pif::lfs

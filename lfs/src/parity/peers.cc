@@ -125,13 +125,4 @@ Status Peers::finish(std::unique_ptr<access::Requests> requests) {
 
 Status Peers::run(access::Grant& grant, const Add& add) { return finish(begin(grant, add)); }
 
-void Peers::run(access::Grant& grant, const Add& add, Done done) {
-  PIF_ASSERT(done != nullptr);
-  // What `done` keeps outlives the requests.
-  context_.fibers.start([this, done = std::move(done),
-                         requests = std::make_shared<std::unique_ptr<access::Requests>>(begin(grant, add))] {
-    done(finish(std::move(*requests)));
-  });
-}
-
 }  // namespace pif::lfs

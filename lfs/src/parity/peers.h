@@ -18,7 +18,6 @@ namespace pif::lfs {
 class Peers {
  public:
   using Add = std::function<void(access::Requests&)>;
-  using Done = std::function<void(const Status&)>;  // what it has is kept until it was called
 
   explicit Peers(LfsContext& context);
 
@@ -31,8 +30,6 @@ class Peers {
   // Sends what `add` adds and what its answers add, until all have been answered, or one has failed. Called by a fiber.
   // The grant outlives it.
   [[nodiscard]] Status run(access::Grant& grant, const Add& add);
-  // The same on a fiber of its own. The grant outlives `done`.
-  void run(access::Grant& grant, const Add& add, Done done);
 
  private:
   bool is_new() const;  // it has just begun

@@ -18,6 +18,7 @@ constexpr std::uint64_t kBytesAtOnce = 32u << 20;  // of files that are not writ
 constexpr std::uint64_t kFileBytesMax = 8u << 20;  // about what one of them has in memory
 constexpr std::uint64_t kHereBytes = 1u << 20;     // as which one counts that is there: it lacks little
 constexpr std::size_t kQueueLow = 256;
+constexpr Duration kJustEnded = std::chrono::minutes(1);
 constexpr std::size_t kFailuresMax = 100;                  // that are told of
 constexpr Duration kShortRound = std::chrono::seconds(1);  // what came meanwhile is left to the last one
 constexpr unsigned kBarrenMax = 2;                         // then people are told that it does not go on
@@ -64,8 +65,10 @@ void Rebuild::turn(bool may_begin) {
 
 // ---- who asks ------------------------------------------------------------------------------------------------------
 
-Result<net::Packet> Rebuild::rebuild(const Request& request, const proto::Rebuild& asked) {
+Status Rebuild::rebuild(const Request&, const proto::Rebuild& asked) {
   const bool lacks = lacks_files();
+  const bool has_just_ended = ended_ != Time{} && context_.now() - ended_ < kJustEnded;
+  if (own_state() == wire::kViewMember && !lacks && has_just_ended) return {};  // who asks came a moment too late
   if (own_state() == wire::kViewMember && !lacks)
     return fail(Code::kInvalid, fmt::format("{} has nothing to rebuild", context_.config.name));
   if (!is_incomplete() && !lacks)
@@ -79,9 +82,7 @@ Result<net::Packet> Rebuild::rebuild(const Request& request, const proto::Rebuil
     is_hurried_ = true;
   }
   news_.notify();
-  net::Packet reply = Replies::reply(request);
-  reply.envelope.mutable_done();
-  return reply;
+  return {};
 }
 
 std::uint32_t Rebuild::own_state() const { return context_.view.state_of(context_.config.node); }

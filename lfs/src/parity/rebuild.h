@@ -30,7 +30,7 @@ class Rebuild {
 
   Rebuild(Keeping& keeping, Managing& managing, Ask ask);
 
-  [[nodiscard]] Result<net::Packet> rebuild(const Request& request, const proto::Rebuild& asked);
+  [[nodiscard]] Status rebuild(const Request& request, const proto::Rebuild& asked);
   [[nodiscard]] Result<net::Packet> rebuild_status(const Request& request, const proto::RebuildStatus& asked);
   // Once per turn. may_begin: whether anything new; what is under way comes to its end.
   void turn(bool may_begin);

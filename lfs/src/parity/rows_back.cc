@@ -42,13 +42,6 @@ std::uint64_t RowsBack::bytes_of(const AbsentRows& rows, const FileLength& file_
   return std::min(count * each, file_length.bytes) + (rows.made.format.is_fixed() ? 0 : count * sizeof(std::uint64_t));
 }
 
-void RowsBack::start(Done done) {
-  keeping_.context.fibers.start([self = shared_from_this(), done = std::move(done)] {
-    const auto tail = self->run();
-    done(tail ? Status() : Status(fail(tail.error())), self->tail_);
-  });
-}
-
 Result<component::Tail> RowsBack::run() {
   const Status status = fetch_and_write();
   if (!status) give_up(status.error());

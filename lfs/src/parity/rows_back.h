@@ -26,7 +26,7 @@ using AbsentRowsPtr = std::shared_ptr<const AbsentRows>;
 // Whether a component of these rows is as long as the file's length says. kCorrupt.
 [[nodiscard]] Status check_tail(const AbsentRows& rows, const FileLength& file_length, const component::Tail& tail);
 
-class RowsBack : public std::enable_shared_from_this<RowsBack> {
+class RowsBack {
  public:
   // Where they are written.
   struct Place {
@@ -34,14 +34,13 @@ class RowsBack : public std::enable_shared_from_this<RowsBack> {
     component::Tail begin;  // of what is in the files
     Row first = 0;          // what is in front of it is there
   };
-  using Done = std::function<void(const Status&, const component::Tail& tail)>;
 
   // keeping and rate, which may be null, outlive it. file_length: of the whole file.
   RowsBack(Keeping& keeping, AbsentRowsPtr rows, const FileLength& file_length, Place place, RateLimit* rate = nullptr);
   // What is in the files then. Called by a fiber, once.
   [[nodiscard]] Result<component::Tail> run();
-  // The same on a fiber of its own.
-  void start(Done done);
+  // The same after a run that failed, as far as it came.
+  const component::Tail& tail() const { return tail_; }
   // It ends with this error when what is under way has come to its end.
   void give_up(Error error);
   // What all rows take, about.

@@ -2,7 +2,6 @@
 // The loop's thread.
 #pragma once
 
-#include <functional>
 #include <utility>
 
 #include "pif/base/executor.h"
@@ -19,13 +18,6 @@ class Works {
   auto run(Work work) {
     const auto slot = slots_.acquire();
     return daemon::disk(fibers_, executor_, std::move(work));
-  }
-  // As Executor::submit().
-  void submit(std::function<void()> work, std::function<void()> done) {
-    fibers_.start([this, work = std::move(work), done = std::move(done)] {
-      run(work);
-      done();
-    });
   }
 
  private:

@@ -42,16 +42,6 @@ Status SealSync::sync_restored(const ComponentPtr& component, std::shared_ptr<co
               bytes / (kSmallRestoredBytes / kSmallBytes));
 }
 
-void SealSync::add_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity,
-                          std::uint64_t bytes, bool is_new, Done done) {
-  context_.fibers.start([=, this, done = std::move(done)] { done(sync_parity(component, parity, bytes, is_new)); });
-}
-
-void SealSync::add_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
-                            std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes, Done done) {
-  context_.fibers.start([=, this, done = std::move(done)] { done(sync_restored(component, files, parity, bytes)); });
-}
-
 Status SealSync::Item::sync() const {
   if (files) PIF_TRY(component::sync(*files));
   return parity ? component::sync(*parity) : Status();

@@ -3,7 +3,6 @@
 // files. A large one is synced by itself, so that nobody waits for it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,8 +14,6 @@ namespace pif::lfs {
 
 class SealSync {
  public:
-  using Done = std::function<void(const Status&)>;  // on the loop's thread
-
   explicit SealSync(LfsContext& context);
 
   // Each waits until these files are durable, or why not. Called by a fiber.
@@ -29,11 +26,6 @@ class SealSync {
   // Nobody waits for this one alone, so that larger ones, too, are synced with others.
   [[nodiscard]] Status sync_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
                                      std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes);
-  // The same on a fiber of its own.
-  void add_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes,
-                  bool is_new, Done done);
-  void add_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
-                    std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes, Done done);
 
  private:
   // What one fiber waits for, on its stack.

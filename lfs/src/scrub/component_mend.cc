@@ -9,19 +9,8 @@
 #include "pif/base/assert.h"
 
 namespace pif::lfs {
-namespace {
-
-constexpr Duration kStep = std::chrono::milliseconds(20);  // in which what waits for the rate goes on
-
-}  // namespace
-
 ComponentMend::ComponentMend(Keeping& keeping, Managing& managing, AskServer ask, RateLimit& rate)
-    : keeping_(keeping),
-      context_(keeping.context),
-      managing_(managing),
-      ask_(std::move(ask)),
-      rate_(rate),
-      restored_(context_.fibers) {}
+    : keeping_(keeping), context_(keeping.context), managing_(managing), ask_(std::move(ask)), rate_(rate) {}
 
 Result<bool> ComponentMend::mend(FileId file) {
   PIF_TRY_VALUE(const One listed, list(file));
@@ -85,23 +74,9 @@ Status ComponentMend::check_all_there(const One& file) const {
 Result<bool> ComponentMend::restore(const One& file, FileRestore::Purpose purpose) {
   using Outcome = FileRestore::Outcome;
   const daemon::AtExit end([this] { context_.lost_files.end_mending(); });
-  struct Ended {
-    Outcome outcome;
-    Error error;
-  };
-  const auto ended = std::make_shared<std::optional<Ended>>();
-  const FileRestore::Moment moment{context_.view.index(), 0};
-  const auto restore = std::make_shared<FileRestore>(keeping_, managing_, rate_, file, moment, purpose);
-  restore->start([this, ended](Outcome outcome, const Error& error) {
-    ended->emplace(outcome, error);
-    restored_.notify();
-  });
-  while (!*ended) {
-    restored_.wait(context_.now() + kStep);
-    if (!*ended) restore->advance();
-  }
-  if ((*ended)->outcome == Outcome::kFailed) return fail((*ended)->error);
-  return (*ended)->outcome == Outcome::kRestored;
+  FileRestore restore(keeping_, managing_, rate_, file, {context_.view.index(), 0}, purpose);
+  PIF_TRY_VALUE(const Outcome outcome, restore.run());
+  return outcome == Outcome::kRestored;
 }
 
 }  // namespace pif::lfs

@@ -34,7 +34,6 @@ class ComponentMend {
   Managing& managing_;
   const AskServer ask_;
   RateLimit& rate_;
-  daemon::Event restored_;
 };
 
 }  // namespace pif::lfs

@@ -283,17 +283,10 @@ Status Drill::rebuild(Comparison& comparison, const FileLength& file_length) {
   PIF_TRY(context_.check_space(RowsBack::bytes_of(*rows, file_length)));
   PIF_TRY_VALUE(comparison.files,
                 make_nameless_files(context_.world.storage, context_.config.root, c.shape, number_++));
-  struct Outcome {
-    Status status;
-    component::Tail tail;
-  };
-  const auto rows_back =
-      std::make_shared<RowsBack>(keeping_, rows, file_length, RowsBack::Place{comparison.files.writable, {}, 0});
-  const auto outcome = daemon::await<Outcome>(context_.fibers, [&](const std::function<void(Outcome)>& done) {
-    rows_back->start([done](const Status& status, const component::Tail& tail) { done({status, tail}); });
-  });
-  comparison.rebuilt = outcome.tail;
-  return outcome.status;
+  RowsBack rows_back(keeping_, rows, file_length, RowsBack::Place{comparison.files.writable, {}, 0});
+  const auto tail = rows_back.run();
+  comparison.rebuilt = rows_back.tail();
+  return tail ? Status() : Status(fail(tail.error()));
 }
 
 }  // namespace pif::lfs
