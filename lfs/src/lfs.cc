@@ -85,7 +85,7 @@ struct Lfs::Impl {
   void end_waiting();
   void dispatch(Request request);
   void run(const Handler& handler, Request request);
-  void ask_server(net::Packet packet, const Rebuild::Answered& done);
+  Result<net::Packet> ask_server(net::Packet packet);
   Result<net::Packet> attach(const Request& request, const proto::Attach& asked);
   Result<net::Packet> hello(const Request& request, const proto::Hello& asked);
   Result<net::Packet> stats(const Request& request, const proto::Stats& asked);
@@ -105,15 +105,13 @@ struct Lfs::Impl {
   Deputy deputy{context};
   Lengths lengths{context, append_coordinator, managing.aside()};
   Gathering gathering{keeping};
-  Rebuild rebuild{keeping, managing,
-                  [this](net::Packet packet, const Rebuild::Answered& done) { ask_server(std::move(packet), done); }};
-  Drill drill{keeping, [this](net::Packet packet, Rebuild::Answered done) { ask_server(std::move(packet), done); }};
+  const AskServer ask = [this](net::Packet packet) { return ask_server(std::move(packet)); };
+  Rebuild rebuild{keeping, managing, ask};
+  Drill drill{keeping, ask};
   Covering covering{keeping};
   Copying copying{keeping, gathering, covering};
   Reconstructing reconstructing{keeping};
-  Scrub scrub{keeping, managing,
-              [this](net::Packet packet, const Rebuild::Answered& done) { ask_server(std::move(packet), done); },
-              [this] { return holding.is_asked(); }};
+  Scrub scrub{keeping, managing, ask, [this] { return holding.is_asked(); }};
   StandIn stand_in{keeping};
   Holding holding{context};
   Sizing sizing{context};
@@ -284,13 +282,11 @@ void Lfs::Impl::run(const Handler& handler, Request request) {
   if (!has_ended) running->token = context.replies.defer(running->request);
 }
 
-void Lfs::Impl::ask_server(net::Packet packet, const Rebuild::Answered& done) {
+Result<net::Packet> Lfs::Impl::ask_server(net::Packet packet) {
   const bool makes_view = packet.envelope.has_node_rebuilt();
-  context.fibers.start([this, makes_view, done, asked = std::make_shared<net::Packet>(std::move(packet))] {
-    auto reply = reporting.ask(std::move(*asked));
-    if (reply && makes_view) reporting.beat_soon();  // to get it
-    done(std::move(reply));
-  });
+  auto reply = reporting.ask(std::move(packet));
+  if (reply && makes_view) reporting.beat_soon();  // to get it
+  return reply;
 }
 
 Result<net::Packet> Lfs::Impl::attach(const Request& request, const proto::Attach& asked) {

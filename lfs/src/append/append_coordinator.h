@@ -117,9 +117,9 @@ class AppendCoordinator {
   [[nodiscard]] Status wait_for_result(const FilePtr& file, Finished& finished, Time deadline);
   void answer(Finished& finished, Status result);
 
-  // Who serves a file in a period.
+  // The fiber of a file in a period.
   void serve(const FilePtr& file, std::uint64_t period);
-  // Who serves it looks again.
+  // The file's fiber looks again.
   void look_again(File& file) { context_.fibers.wake(file.wait); }
   void wait_for_work(File& file);
   void publish(const FilePtr& file, std::uint64_t period);
@@ -143,7 +143,7 @@ class AppendCoordinator {
   void settle_soon(File& file);
   bool may_settle(const File& file) const;
   void settle(const FilePtr& file, std::uint64_t period);
-  // What was sent to be noted, and stays.
+  // A length that was sent to be noted, and stays.
   std::optional<Publication> sent_to_publish(const File& file) const;
   // What is to be published here of what the deputy has. Nothing: it has no more than this LFS.
   [[nodiscard]] Result<std::optional<Publication>> news_of(const File& file, const Noting::Noted& said) const;

@@ -44,7 +44,7 @@ bool has_parity_of_all(const Keeper& keeper, const component::FrameIndex& index,
 
 Result<FileRestore::Outcome> FileRestore::catch_up(const ComponentPtr& component) {
   if (!component->catalogued) {  // what was being appended when it was lost
-    managing_.remove(component->file, false, [](const Status&) {});
+    managing_.remove_soon(component->file);
     return fail(Code::kRetry, "rows that never became part of the file are removed first");
   }
   if (has_all(component->state) && is_same_shape(component->state.shape(), own_->shape))

@@ -258,7 +258,7 @@ Result<FileRestore::Outcome> FileRestore::make() {
   if (!component) return Outcome::kNothing;
   const Status filled = fill(component);
   if (filled) return Outcome::kRestored;
-  if (!component->is_removed()) managing_.remove(component->file, false, [](const Status&) {});
+  if (!component->is_removed()) managing_.remove_soon(component->file);
   return fail(filled.error());
 }
 

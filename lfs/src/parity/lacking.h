@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "context/ask_server.h"
 #include "context/lfs_context.h"
 
 namespace pif::lfs {
@@ -14,13 +15,10 @@ namespace pif::lfs {
 class LackingFiles {
  public:
   using Files = LostFiles::Lacking;
-  // Asks the PIF Server and waits for its answer; kUnavailable, perhaps at once, without it.
-  using Ask = std::function<Result<net::Packet>(net::Packet)>;
-
   static constexpr std::size_t kFilesMax = 65536;
 
   // context outlives it.
-  LackingFiles(LfsContext& context, Ask ask) : context_(context), ask_(std::move(ask)) {}
+  LackingFiles(LfsContext& context, AskServer ask) : context_(context), ask_(std::move(ask)) {}
 
   // Each is called by a fiber, by one at a time.
   // All have the same order. kTooLarge: they would be more than kFilesMax.
@@ -36,7 +34,7 @@ class LackingFiles {
   [[nodiscard]] Status keep(const Files& all);
 
   LfsContext& context_;
-  const Ask ask_;
+  const AskServer ask_;
 };
 
 // Between what is stored and what is in memory. An entry without an order counts as one of order 1.

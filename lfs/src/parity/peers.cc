@@ -105,24 +105,17 @@ Result<std::unique_ptr<access::Grant>> Peers::grant(const proto::ComponentShape&
   return made;
 }
 
-std::unique_ptr<access::Requests> Peers::begin(access::Grant& grant, const Add& add) {
+Status Peers::run(access::Grant& grant, const Add& add) {
   PIF_ASSERT(add != nullptr && !grant.is_borrowed());
-  auto requests = std::make_unique<access::Requests>(links_, grant);
-  add(*requests);
-  return requests;
-}
-
-Status Peers::finish(std::unique_ptr<access::Requests> requests) {
   const auto errand = errands_.emplace(errands_.end());
   const daemon::AtExit forget([this, errand] { errands_.erase(errand); });
-  errand->requests = std::move(requests);
+  errand->requests = std::make_unique<access::Requests>(links_, grant);
+  add(*errand->requests);
   errand->wait = context_.fibers.begin_wait();
   news_.notify();
   context_.fibers.wait(errand->wait);
   PIF_ASSERT(errand->result.has_value());
   return std::move(*errand->result);
 }
-
-Status Peers::run(access::Grant& grant, const Add& add) { return finish(begin(grant, add)); }
 
 }  // namespace pif::lfs

@@ -40,10 +40,9 @@ class Peers {
   };
   // On a fiber of its own, as long as this object lives.
   void serve();
-  [[nodiscard]] std::unique_ptr<access::Requests> begin(access::Grant& grant, const Add& add);
-  [[nodiscard]] Status finish(std::unique_ptr<access::Requests> requests);
   void step(Errand& errand);
   Time next_try() const;
+
   LfsContext& context_;
   const Time begun_;
   net::Calls calls_;

@@ -29,7 +29,7 @@ constexpr unsigned kRoundsMax = 8;  // the last one ends, whatever is written
 
 }  // namespace
 
-Rebuild::Rebuild(Keeping& keeping, Managing& managing, Ask ask)
+Rebuild::Rebuild(Keeping& keeping, Managing& managing, AskServer ask)
     : keeping_(keeping),
       context_(keeping.context),
       managing_(managing),
@@ -305,7 +305,7 @@ bool Rebuild::tell_server(std::uint32_t view_state) {
     proto::NodeRebuilt& word = *packet.envelope.mutable_node_rebuilt();
     word.set_node(context_.config.node);
     word.set_state(view_state);
-    const auto reply = ask(std::move(packet));
+    const auto reply = ask_(std::move(packet));
     if (!reply)
       spdlog::warn("the PIF Server cannot be told that {} is rebuilt: {}", context_.config.name, reply.error().text);
     const Time again = context_.now() + kAskAgain;
@@ -324,11 +324,6 @@ bool Rebuild::wait_until(Time until) {
   return ready();
 }
 
-Result<net::Packet> Rebuild::ask(net::Packet packet) {
-  return daemon::await<Result<net::Packet>>(context_.fibers,
-                                            [&](auto done) { ask_(std::move(packet), std::move(done)); });
-}
-
 bool Rebuild::list(std::uint64_t after, const std::function<void(proto::ListLostReply&)>& take) {
   for (bool has_more = true; has_more;) {
     if (!ready()) return false;
@@ -336,7 +331,7 @@ bool Rebuild::list(std::uint64_t after, const std::function<void(proto::ListLost
     proto::ListLost& asked = *packet.envelope.mutable_list_lost();
     asked.set_node(context_.config.node);
     asked.set_after(after);
-    auto reply = ask(std::move(packet));
+    auto reply = ask_(std::move(packet));
     auto* const listed = reply ? reply->envelope.mutable_list_lost_reply() : nullptr;
     if (listed == nullptr || (listed->more() && listed->last() <= after)) {
       if (!wait_until(context_.now() + kAskAgain)) return false;

@@ -24,11 +24,7 @@ namespace pif::lfs {
 
 class Rebuild {
  public:
-  // Asks the PIF Server; kUnavailable, perhaps at once, without it. On the loop's thread.
-  using Answered = std::function<void(Result<net::Packet>)>;
-  using Ask = std::function<void(net::Packet, Answered)>;
-
-  Rebuild(Keeping& keeping, Managing& managing, Ask ask);
+  Rebuild(Keeping& keeping, Managing& managing, AskServer ask);
 
   [[nodiscard]] Status rebuild(const Request& request, const proto::Rebuild& asked);
   [[nodiscard]] Result<net::Packet> rebuild_status(const Request& request, const proto::RebuildStatus& asked);
@@ -86,7 +82,6 @@ class Rebuild {
   bool tell_server(std::uint32_t view_state);
   bool ready();
   bool wait_until(Time until);
-  [[nodiscard]] Result<net::Packet> ask(net::Packet packet);
   // Gives `take` the files behind that one, page by page.
   bool list(std::uint64_t after, const std::function<void(proto::ListLostReply&)>& take);
 
@@ -104,7 +99,7 @@ class Rebuild {
   Keeping& keeping_;
   LfsContext& context_;
   Managing& managing_;
-  const Ask ask_;
+  const AskServer ask_;
   daemon::Event news_;  // whatever its fiber may wait for
 
   bool may_begin_ = false;
@@ -122,7 +117,7 @@ class Rebuild {
   std::vector<Failure> last_failures_;  // of the last round, for who asks
   std::uint64_t last_failed_ = 0;
   std::uint64_t rounds_ = 0;
-  LackingFiles lacking_files_{context_, [this](net::Packet packet) { return ask(std::move(packet)); }};
+  LackingFiles lacking_files_{context_, ask_};
 
   RateLimit rate_;
   struct Progress {

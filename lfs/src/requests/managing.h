@@ -22,9 +22,9 @@ class Managing {
   [[nodiscard]] Status quarantine(FileId file);
   // No file's, as far as the server knows: removed if it must have known it, else into quarantine.
   [[nodiscard]] Status unknown(FileId file);
-  // remove() on a fiber of its own. done: gets its result.
-  void remove(FileId file, bool for_good, std::function<void(const Status&)> done) {
-    context_.fibers.start([this, file, for_good, done = std::move(done)] { done(remove(file, for_good)); });
+  // remove() on a fiber of its own; what fails is tried again when the file is restored again.
+  void remove_soon(FileId file) {
+    context_.fibers.start([this, file] { (void)remove(file, false); });
   }
   Aside& aside() { return aside_; }
   // The PIF Server is asked about all that this start and earlier ones put aside.

@@ -4,8 +4,8 @@
 // owns are put aside first. One at a time; called by a fiber.
 #pragma once
 
+#include "context/ask_server.h"
 #include "parity/file_restore.h"
-#include "scrub/ask_server.h"
 
 namespace pif::lfs {
 

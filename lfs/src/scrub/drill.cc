@@ -72,10 +72,10 @@ void limit(FileLength& file_length, const Component& c, const component::Tail& o
 
 }  // namespace
 
-Drill::Drill(Keeping& keeping, Rebuild::Ask ask)
+Drill::Drill(Keeping& keeping, AskServer ask)
     : keeping_(keeping),
       context_(keeping.context),
-      ask_(ask_and_wait(context_.fibers, std::move(ask))),
+      ask_(std::move(ask)),
       news_(context_.fibers),
       number_(kFirstNumber) {
   context_.operations.bind<&Drill::drill>(*this);

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "context/ask_server.h"
 #include "parity/keeping.h"
 #include "parity/rate_limit.h"
-#include "scrub/ask_server.h"
 #include "stand_in/stand_in_rows.h"
 
 namespace pif::lfs {
 
 class Drill {
  public:
-  Drill(Keeping& keeping, Rebuild::Ask ask);
+  Drill(Keeping& keeping, AskServer ask);
 
   [[nodiscard]] Result<net::Packet> drill(const Request& request, const proto::Drill& asked);
   [[nodiscard]] Result<net::Packet> drill_status(const Request& request, const proto::DrillStatus& asked);

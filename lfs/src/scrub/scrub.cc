@@ -43,12 +43,12 @@ std::string no_file(const Result<proto::ComponentState>& state) {
 
 }  // namespace
 
-Scrub::Scrub(Keeping& keeping, Managing& managing, Rebuild::Ask ask, std::function<bool()> is_held)
+Scrub::Scrub(Keeping& keeping, Managing& managing, AskServer ask, std::function<bool()> is_held)
     : keeping_(keeping),
       context_(keeping.context),
       up_since_(keeping.context.now()),
       may_run_([this, is_held = std::move(is_held)] { return takes_part() && !is_held(); }),
-      ask_(ask_and_wait(context_.fibers, std::move(ask))),
+      ask_(std::move(ask)),
       mend_(keeping, managing, ask_, rate_),
       news_(context_.fibers) {
   context_.operations.bind<&Scrub::scrub>(*this);

@@ -21,7 +21,7 @@ namespace pif::lfs {
 class Scrub {
  public:
   // is_held: whether no change may begin (requests/holding.h).
-  Scrub(Keeping& keeping, Managing& managing, Rebuild::Ask ask, std::function<bool()> is_held);
+  Scrub(Keeping& keeping, Managing& managing, AskServer ask, std::function<bool()> is_held);
 
   [[nodiscard]] Result<net::Packet> scrub(const Request& request, const proto::Scrub& asked);
   [[nodiscard]] Result<net::Packet> scrub_status(const Request& request, const proto::ScrubStatus& asked);

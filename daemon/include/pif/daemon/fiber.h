@@ -19,7 +19,7 @@ class FiberStacks {
   FiberStacks(const FiberStacks&) = delete;
   FiberStacks& operator=(const FiberStacks&) = delete;
 
-  // Of each stack, guard page included.
+  // A stack's size, guard page included.
   std::size_t bytes() const { return bytes_; }
   // The most that any stack was used for, in bytes and in whole pages, as far as it has been given up. 0 under a
   // sanitizer.

@@ -51,7 +51,7 @@ class Fibers {
   std::size_t count() const { return tasks_.size() - idle_.size(); }
   // So many stacks are there, of them and for others.
   std::size_t kept() const { return tasks_.size(); }
-  // What times are of.
+  // The clock of all times here.
   const Clock& clock() const { return clock_; }
 
   // ---- called by a fiber ----
@@ -210,7 +210,7 @@ class AtExit {
   Function function_;
 };
 
-// What was looked at, and holds only until the fiber waits: to use it after that is a mistake, and ends the process.
+// A value that holds only until the fiber waits: to use it after that is a mistake, and ends the process.
 template <typename T>
 class Fresh {
  public:
