@@ -85,7 +85,6 @@ struct Lfs::Impl {
   void end_waiting();
   void dispatch(Request request);
   void run(const Handler& handler, Request request);
-  Result<net::Packet> ask_server(net::Packet packet);
   Result<net::Packet> attach(const Request& request, const proto::Attach& asked);
   Result<net::Packet> hello(const Request& request, const proto::Hello& asked);
   Result<net::Packet> stats(const Request& request, const proto::Stats& asked);
@@ -100,20 +99,19 @@ struct Lfs::Impl {
   Managing managing{context};
   Reporting reporting{context, managing};
   Keeping keeping{context, writing.seal_sync()};
-  Overwriting overwriting{context, keeping.peers, [this] { return holding.is_asked(); }};
+  Holding holding{context};
+  Overwriting overwriting{context, keeping.peers, holding};
   AppendCoordinator append_coordinator{context, keeping.peers};
   Deputy deputy{context};
   Lengths lengths{context, append_coordinator, managing.aside()};
   Gathering gathering{keeping};
-  const AskServer ask = [this](net::Packet packet) { return ask_server(std::move(packet)); };
-  Rebuild rebuild{keeping, managing, ask};
-  Drill drill{keeping, ask};
+  Rebuild rebuild{keeping, managing, reporting};
+  Drill drill{keeping, reporting};
   Covering covering{keeping};
   Copying copying{keeping, gathering, covering};
   Reconstructing reconstructing{keeping};
-  Scrub scrub{keeping, managing, ask, [this] { return holding.is_asked(); }};
+  Scrub scrub{keeping, managing, reporting, lengths, holding};
   StandIn stand_in{keeping};
-  Holding holding{context};
   Sizing sizing{context};
   WaitingRoom waiting_room;
   WorkerHost worker_host;
@@ -280,13 +278,6 @@ void Lfs::Impl::run(const Handler& handler, Request request) {
   });
   PIF_ASSERT(running->token == 0);
   if (!has_ended) running->token = context.replies.defer(running->request);
-}
-
-Result<net::Packet> Lfs::Impl::ask_server(net::Packet packet) {
-  const bool makes_view = packet.envelope.has_node_rebuilt();
-  auto reply = reporting.ask(std::move(packet));
-  if (reply && makes_view) reporting.beat_soon();  // to get it
-  return reply;
 }
 
 Result<net::Packet> Lfs::Impl::attach(const Request& request, const proto::Attach& asked) {

@@ -249,6 +249,22 @@ TEST_CASE("a removed file is gone from catalogue and disk, and says that it was 
   });
 }
 
+TEST_CASE("what comes after a file was committed without rows here makes no component") {
+  with_node([](Peer& peer, Node& node) {
+    const TestFile file;
+    REQUIRE_OK(peer.settle({file.id}, {}));
+    CHECK(code_of(peer.write(file, 0, 1, pattern(100, 1))) == Code::kStaleFile);
+    CHECK_FALSE(exists(node, data_path(node, 7, ".dat")));
+    CHECK(code_of(peer.read(file.id, 0, 1)) == Code::kNotFound);
+    TestFile begun;  // and what was there of it, which was not sealed, goes
+    begun.id = 8;
+    REQUIRE_OK(peer.write(begun, 0, 1, pattern(100, 1)));
+    REQUIRE_OK(peer.settle({begun.id}, {}));
+    CHECK(code_of(peer.write(begun, 0, 1, pattern(100, 1))) == Code::kStaleFile);
+    CHECK(node.check().value().damages.empty());
+  });
+}
+
 TEST_CASE("a seal that does not fit the file's length, and a component for another node, are refused") {
   with_node([](Peer& peer, Node&) {
     TestFile wide;

@@ -86,7 +86,7 @@ AppendCoordinator::AppendCoordinator(LfsContext& context, Peers& peers)
   context.operations.bind<&AppendCoordinator::reserve>(*this);
   context.operations.bind<&AppendCoordinator::append_done>(*this);
   context.operations.bind<&AppendCoordinator::append_cancel>(*this);
-  context.view_watchers.emplace_back([this] { adopt_view(); });
+  context.view_watchers.push_back(this);
   context.fibers.start([this] { watch(); });
 }
 

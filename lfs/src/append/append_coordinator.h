@@ -27,7 +27,7 @@
 
 namespace pif::lfs {
 
-class AppendCoordinator {
+class AppendCoordinator final : public ViewWatcher {
  public:
   // peers: of files with parity the deputy is told (noting.h). Both outlive it.
   AppendCoordinator(LfsContext& context, Peers& peers);
@@ -134,7 +134,7 @@ class AppendCoordinator {
 
   // ---- settling.cc ----
   File& settling_file(const ComponentPtr& component);
-  void adopt_view();
+  void view_adopted() override;
   void begin_period(File& file);
   void end_acting(File& file);
   std::uint32_t deputy_state(const Component& component) const;  // in the view of this LFS

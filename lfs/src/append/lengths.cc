@@ -13,7 +13,6 @@ namespace pif::lfs {
 Lengths::Lengths(LfsContext& context, AppendCoordinator& coordinator, const Aside& aside)
     : context_(context), coordinator_(coordinator), aside_(aside) {
   context.operations.bind<&Lengths::length>(*this);
-  context.length_at_rest = [this](const ComponentPtr& component) { return length_at_rest(component); };
 }
 
 // Without a lease others may do without this LFS already. Without a server nobody ever does.

@@ -7,7 +7,7 @@
 
 namespace pif::lfs {
 
-class Lengths {
+class Lengths final : public LengthsAtRest {
  public:
   // coordinator: of the same context. All outlive this.
   Lengths(LfsContext& context, AppendCoordinator& coordinator, const Aside& aside);
@@ -16,8 +16,7 @@ class Lengths {
   // have appended without this LFS, ask the deputy; kOldView; kRetry: its length is about to grow, or whether it has
   // grown is not known here yet; kInvalid: it is not known here.
   [[nodiscard]] Result<net::Packet> length(const Request& request, const proto::Length& asked);
-  // LfsContext::length_at_rest.
-  [[nodiscard]] Result<FileLength> length_at_rest(const ComponentPtr& component);
+  [[nodiscard]] Result<FileLength> length_at_rest(const ComponentPtr& component) override;
 
  private:
   // At a deputy: others do without LFS 0, or it is back and takes the length from here.

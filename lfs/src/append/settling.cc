@@ -80,7 +80,7 @@ void AppendCoordinator::tell_later(const ComponentPtr& component) {
 
 // ---- views ---------------------------------------------------------------------------------------------------------
 
-void AppendCoordinator::adopt_view() {
+void AppendCoordinator::view_adopted() {
   const bool is_returning = context_.view.state_of(context_.config.node) == wire::kViewReturning;
   std::vector<FilePtr> over;
   for (auto& [id, file] : files_) {

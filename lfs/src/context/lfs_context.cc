@@ -24,20 +24,19 @@ bool adds_rows(const proto::Envelope& request) {
 
 }  // namespace
 
-Status LfsContext::take_view(const std::string& packed, CatalogueBatch::Done done) {
+Status LfsContext::take_view(const std::string& packed) {
   PIF_TRY_VALUE(const auto offered, view.offer(packed));
   if (!offered) return {};
-  batch.keep_view(packed, [this, packed, newer = *offered, done = std::move(done)](const Status& kept) {
-    if (kept) {
-      view.adopt(newer, packed);
-      numbers.begin_era(view.era_of(config.node));
-      spdlog::info("{} adopts view {}", config.name, newer.index());
-      for (const auto& watcher : view_watchers) watcher();
-    } else {
-      view.give_up();
-    }
-    if (done) done(kept);
-  });
+  const Status kept = batch.commit_view(packed);
+  if (!kept) {
+    view.give_up();
+    return kept;
+  }
+  if (offered->index() <= view.index()) return {};  // a newer one was adopted meanwhile
+  view.adopt(*offered, packed);
+  numbers.begin_era(view.era_of(config.node));
+  spdlog::info("{} adopts view {}", config.name, offered->index());
+  for (ViewWatcher* const watcher : view_watchers) watcher->view_adopted();
   return {};
 }
 
@@ -161,7 +160,7 @@ Status LfsContext::check_shape(const proto::ComponentShape& shape, FileId file) 
 
 bool LfsContext::make_space() {
   bool any = components.close_spare_copies();
-  for (const auto& maker : space_makers) any = maker() || any;
+  for (SpaceMaker* const maker : space_makers) any = maker->make_space() || any;
   return any;
 }
 

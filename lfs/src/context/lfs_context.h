@@ -8,6 +8,7 @@
 #include "context/peer_list.h"
 #include "context/replies.h"
 #include "context/view_state.h"
+#include "context/watchers.h"
 #include "pif/daemon/fibers.h"
 #include "pif/lfs/lfs.h"
 #include "pif/net/turns.h"
@@ -75,16 +76,11 @@ struct LfsContext {
     return daemon::disk(fibers, world.executor, std::move(work));
   }
 
-  // A view that somebody sent, whoever it was. `done`, if it is newer than what is known here: it is adopted, or why
-  // not. kBadCapability, kInvalid: it is none.
-  [[nodiscard]] Status take_view(const std::string& packed, CatalogueBatch::Done done = {});
-  // Whom to tell, on this thread, after a view was adopted: grants and ranges of an older one are void.
-  std::vector<std::function<void()>> view_watchers;
-  // Who has files that can be made again, and closes them: whether there were any. On this thread.
-  std::vector<std::function<bool()>> space_makers;
-  // Of a file with parity that this LFS sequences: its length, if no range is under way, so that rows behind that are
-  // nobody's; else kRetry, kInvalid, kUnavailable. Set by who knows.
-  std::function<Result<FileLength>(const ComponentPtr& component)> length_at_rest;
+  // Adopts a view that somebody sent, whoever it was, if it is newer than what is known here. kBadCapability, kInvalid:
+  // it is none. Called by a fiber.
+  [[nodiscard]] Status take_view(const std::string& packed);
+  std::vector<ViewWatcher*> view_watchers;
+  std::vector<SpaceMaker*> space_makers;
   // A request on a file with parity goes by view `index` (0: it does not say). kOldView: there is a newer one; kRetry:
   // this LFS does not have it yet, and asks for it.
   [[nodiscard]] Status check_view(std::uint64_t index);

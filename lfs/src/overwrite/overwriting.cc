@@ -28,9 +28,9 @@ Error cannot_empty(const Error& why) {
 
 }  // namespace
 
-Overwriting::Overwriting(LfsContext& context, Peers& peers, std::function<bool()> is_held)
+Overwriting::Overwriting(LfsContext& context, Peers& peers, const Holding& holding)
     : context_(context),
-      is_held_(std::move(is_held)),
+      holding_(holding),
       published_rows_(context, peers),
       warming_(context.fibers, kWarmingMax),
       news_(context.fibers),
@@ -239,7 +239,7 @@ void Overwriting::serve() {
 }
 
 void Overwriting::wait_while_held() {
-  while (is_held_()) go_on_.wait();
+  while (holding_.is_asked()) go_on_.wait();
 }
 
 void Overwriting::look_again() {
@@ -525,16 +525,9 @@ Status Overwriting::sync_in_place(const std::vector<ComponentPtr>& components) {
 }
 
 Status Overwriting::commit_tails(const std::vector<ComponentPtr>& components) {
-  Status status;
-  for (const auto& component : components) {
-    if (component->is_removed()) continue;
-    const auto change = [number = component->applied](proto::ComponentState& state) { state.set_log_applied(number); };
-    context_.batch.update(component, change, [&status](const Status& committed) {
-      if (!committed && committed.error().code != Code::kStaleFile) status = committed;
-    });
-  }
-  PIF_TRY(context_.batch.commit_numbers());  // with all of these, in one transaction or behind them
-  return status;
+  return context_.batch.commit_each(components, [](const Component& component, proto::ComponentState& state) {
+    state.set_log_applied(component.applied);
+  });
 }
 
 }  // namespace pif::lfs

@@ -25,13 +25,14 @@
 #include "context/request_dedup.h"
 #include "overwrite/images.h"
 #include "overwrite/published_rows.h"
+#include "requests/holding.h"
 
 namespace pif::lfs {
 
 class Overwriting {
  public:
-  // is_held: no change may begin. When that is over, go_on() is called.
-  Overwriting(LfsContext& context, Peers& peers, std::function<bool()> is_held);
+  // All outlive it. When a hold is over, go_on() is called.
+  Overwriting(LfsContext& context, Peers& peers, const Holding& holding);
 
   [[nodiscard]] Status overwrite(const Request& request, const proto::Overwrite& asked);
   [[nodiscard]] Status overwrite_pieces(const Request& request, const proto::OverwritePieces& asked);
@@ -143,7 +144,7 @@ class Overwriting {
   [[nodiscard]] Status commit_tails(const std::vector<ComponentPtr>& components);
 
   LfsContext& context_;
-  const std::function<bool()> is_held_;
+  const Holding& holding_;
   PublishedRows published_rows_;
   RequestDedup dedup_;
   daemon::Slots warming_;

@@ -62,7 +62,7 @@ Status LackingFiles::tell_server(const std::vector<std::uint64_t>& files, std::u
     word.set_node(context_.config.node);
     word.set_order(order);
     for (std::size_t i = begin; i < std::min(files.size(), begin + kToldAtOnce); ++i) word.add_files(files[i]);
-    PIF_TRY(ask_(std::move(packet)));
+    PIF_TRY(server_.ask(std::move(packet)));
   }
   return {};
 }

@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "context/ask_server.h"
 #include "context/lfs_context.h"
+#include "requests/reporting.h"
 
 namespace pif::lfs {
 
@@ -17,8 +17,8 @@ class LackingFiles {
   using Files = LostFiles::Lacking;
   static constexpr std::size_t kFilesMax = 65536;
 
-  // context outlives it.
-  LackingFiles(LfsContext& context, AskServer ask) : context_(context), ask_(std::move(ask)) {}
+  // Both outlive it.
+  LackingFiles(LfsContext& context, Reporting& reporting) : context_(context), server_(reporting) {}
 
   // Each is called by a fiber, by one at a time.
   // All have the same order. kTooLarge: they would be more than kFilesMax.
@@ -34,7 +34,7 @@ class LackingFiles {
   [[nodiscard]] Status keep(const Files& all);
 
   LfsContext& context_;
-  const AskServer ask_;
+  Reporting& server_;
 };
 
 // Between what is stored and what is in memory. An entry without an order counts as one of order 1.

@@ -29,21 +29,21 @@ constexpr unsigned kRoundsMax = 8;  // the last one ends, whatever is written
 
 }  // namespace
 
-Rebuild::Rebuild(Keeping& keeping, Managing& managing, AskServer ask)
+Rebuild::Rebuild(Keeping& keeping, Managing& managing, Reporting& reporting)
     : keeping_(keeping),
       context_(keeping.context),
       managing_(managing),
-      ask_(std::move(ask)),
+      server_(reporting),
       news_(keeping.context.fibers) {
   context_.operations.bind<&Rebuild::rebuild>(*this);
   context_.operations.bind<&Rebuild::rebuild_status>(*this);
-  context_.view_watchers.push_back([this] { view_changed(); });
+  context_.view_watchers.push_back(this);
   context_.fibers.start([this] { serve(); });
 }
 
 // What others write comes here from the moment on at which this LFS is returning: but only of files that have caught
 // up in that view. It may have been lost again in between.
-void Rebuild::view_changed() {
+void Rebuild::view_adopted() {
   const std::uint32_t own = own_state();
   const std::uint32_t order = context_.view.lost_order_of(context_.config.node);
   if (order != 0) lost_order_ = order;  // it falls when a person gives up what only this LFS had
@@ -305,7 +305,7 @@ bool Rebuild::tell_server(std::uint32_t view_state) {
     proto::NodeRebuilt& word = *packet.envelope.mutable_node_rebuilt();
     word.set_node(context_.config.node);
     word.set_state(view_state);
-    const auto reply = ask_(std::move(packet));
+    const auto reply = server_.ask(std::move(packet));
     if (!reply)
       spdlog::warn("the PIF Server cannot be told that {} is rebuilt: {}", context_.config.name, reply.error().text);
     const Time again = context_.now() + kAskAgain;
@@ -331,7 +331,7 @@ bool Rebuild::list(std::uint64_t after, const std::function<void(proto::ListLost
     proto::ListLost& asked = *packet.envelope.mutable_list_lost();
     asked.set_node(context_.config.node);
     asked.set_after(after);
-    auto reply = ask_(std::move(packet));
+    auto reply = server_.ask(std::move(packet));
     auto* const listed = reply ? reply->envelope.mutable_list_lost_reply() : nullptr;
     if (listed == nullptr || (listed->more() && listed->last() <= after)) {
       if (!wait_until(context_.now() + kAskAgain)) return false;

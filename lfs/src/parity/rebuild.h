@@ -22,9 +22,9 @@
 
 namespace pif::lfs {
 
-class Rebuild {
+class Rebuild final : public ViewWatcher {
  public:
-  Rebuild(Keeping& keeping, Managing& managing, AskServer ask);
+  Rebuild(Keeping& keeping, Managing& managing, Reporting& reporting);
 
   [[nodiscard]] Status rebuild(const Request& request, const proto::Rebuild& asked);
   [[nodiscard]] Result<net::Packet> rebuild_status(const Request& request, const proto::RebuildStatus& asked);
@@ -62,7 +62,7 @@ class Rebuild {
   };
   using RoundPtr = std::shared_ptr<Round>;
 
-  void view_changed();
+  void view_adopted() override;
   std::uint32_t own_state() const;  // wire::ViewState, in the view that was adopted last
   std::uint32_t state() const;      // wire::RebuildState
   bool is_incomplete() const;       // others do without it, or it is returning
@@ -99,7 +99,7 @@ class Rebuild {
   Keeping& keeping_;
   LfsContext& context_;
   Managing& managing_;
-  const AskServer ask_;
+  Reporting& server_;
   daemon::Event news_;  // whatever its fiber may wait for
 
   bool may_begin_ = false;
@@ -117,7 +117,7 @@ class Rebuild {
   std::vector<Failure> last_failures_;  // of the last round, for who asks
   std::uint64_t last_failed_ = 0;
   std::uint64_t rounds_ = 0;
-  LackingFiles lacking_files_{context_, ask_};
+  LackingFiles lacking_files_{context_, server_};
 
   RateLimit rate_;
   struct Progress {

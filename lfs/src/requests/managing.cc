@@ -192,10 +192,16 @@ Result<net::Packet> Managing::settle(const Request& request, const proto::Settle
 Status Managing::commit(FileId file) {
   if (context_.components.is_quarantined(file)) return restore(file);
   const auto found = context_.components.find(file);
-  if (!found) return {};
+  if (!found) {
+    if (found.error().code == Code::kNotFound) context_.components.note_committed_without(file);
+    return {};
+  }
   const ComponentPtr component = *found;
   // What a member wrote that did not count.
-  if (context_.may(Operation::kFill, *component) == Permission::kNow) return remove(file, false);
+  if (context_.may(Operation::kFill, *component) == Permission::kNow) {
+    context_.components.note_committed_without(file);
+    return remove(file, false);
+  }
   if (component->state.state() != kSealed) return {};
   return context_.batch.commit(component, [](proto::ComponentState& state) { state.set_state(kCommitted); });
 }

@@ -165,7 +165,10 @@ net::Packet Reporting::request() {
 Result<net::Packet> Reporting::ask(net::Packet packet) {
   if (server_ == 0 || !agrees_) return fail(Code::kUnavailable, "the PIF Server is not there at present");
   add_right(packet);
-  return call(std::move(packet));
+  const bool makes_view = packet.envelope.has_node_rebuilt();
+  auto reply = call(std::move(packet));
+  if (reply && makes_view) beat_soon();  // to get it
+  return reply;
 }
 
 proto::NodeInfo Reporting::node_info() {
@@ -253,8 +256,10 @@ void Reporting::take_files(const proto::HeartbeatReply& reply) {
 void Reporting::learn_view(const proto::HeartbeatReply& reply, Time sent) {
   if (!agrees_) return;
   if (reply.has_view()) {
-    if (const auto taken = context_.take_view(reply.view()); !taken)
-      spdlog::error("the PIF Server's view is not taken: {}", taken.error().text);
+    context_.fibers.start([&context = context_, view = reply.view()] {  // while commits are held, heartbeats go on
+      if (const auto taken = context.take_view(view); !taken)
+        spdlog::error("the PIF Server's view is not taken: {}", taken.error().text);
+    });
   }
   context_.view.note_peers(reply.moment().run(), reply.peers(), reply.peers_count());
   for (const auto& peer : reply.peers()) context_.peer_list.learn(peer);

@@ -73,6 +73,9 @@ Result<ComponentPtr> Writing::open_component(const Request& request, const proto
   auto found = context_.components.find(file);
   if (!found && found.error().code == Code::kNotFound) {
     PIF_TRY(context_.check_shape(shape, file));
+    if (context_.components.was_committed_without(file))
+      return fail(Code::kStaleFile,
+                  fmt::format("file {} was committed without rows here: what comes now does not count", name_of(file)));
     auto owned = shape;
     owned.set_owner(capability.uid);
     return context_.components.create(owned, capability.epoch, context_.now());

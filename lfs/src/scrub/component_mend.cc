@@ -9,8 +9,8 @@
 #include "pif/base/assert.h"
 
 namespace pif::lfs {
-ComponentMend::ComponentMend(Keeping& keeping, Managing& managing, AskServer ask, RateLimit& rate)
-    : keeping_(keeping), context_(keeping.context), managing_(managing), ask_(std::move(ask)), rate_(rate) {}
+ComponentMend::ComponentMend(Keeping& keeping, Managing& managing, Reporting& reporting, RateLimit& rate)
+    : keeping_(keeping), context_(keeping.context), managing_(managing), server_(reporting), rate_(rate) {}
 
 Result<bool> ComponentMend::mend(FileId file) {
   PIF_TRY_VALUE(const One listed, list(file));
@@ -30,7 +30,7 @@ Result<ComponentMend::One> ComponentMend::list(FileId file) {
   asked.set_node(context_.config.node);
   asked.set_after(file.value - 1);
   asked.set_limit(1);
-  PIF_TRY_VALUE(const net::Packet reply, ask_(std::move(packet)));
+  PIF_TRY_VALUE(const net::Packet reply, server_.ask(std::move(packet)));
   const auto& files = reply.envelope.list_lost_reply().files();
   if (files.empty() || files[0].file() != file.value)
     return fail(Code::kNotFound, "the PIF Server knows of no such file with parity");

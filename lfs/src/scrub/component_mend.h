@@ -4,8 +4,8 @@
 // owns are put aside first. One at a time; called by a fiber.
 #pragma once
 
-#include "context/ask_server.h"
 #include "parity/file_restore.h"
+#include "requests/reporting.h"
 
 namespace pif::lfs {
 
@@ -13,8 +13,8 @@ class ComponentMend {
  public:
   using One = proto::ListLostReply::One;
 
-  // All outlive it. ask: of the PIF Server, which file that is.
-  ComponentMend(Keeping& keeping, Managing& managing, AskServer ask, RateLimit& rate);
+  // All outlive it. reporting: asks the PIF Server which file that is.
+  ComponentMend(Keeping& keeping, Managing& managing, Reporting& reporting, RateLimit& rate);
 
   // Whether it was made anew; false: nothing of the file belongs here, or it was removed, and there is no damage.
   // Errors: why it stays as it is; kUnavailable: not all LFSs of the file are members.
@@ -32,7 +32,7 @@ class ComponentMend {
   Keeping& keeping_;
   LfsContext& context_;
   Managing& managing_;
-  const AskServer ask_;
+  Reporting& server_;
   RateLimit& rate_;
 };
 

@@ -72,15 +72,11 @@ void limit(FileLength& file_length, const Component& c, const component::Tail& o
 
 }  // namespace
 
-Drill::Drill(Keeping& keeping, AskServer ask)
-    : keeping_(keeping),
-      context_(keeping.context),
-      ask_(std::move(ask)),
-      news_(context_.fibers),
-      number_(kFirstNumber) {
+Drill::Drill(Keeping& keeping, Reporting& reporting)
+    : keeping_(keeping), context_(keeping.context), server_(reporting), news_(context_.fibers), number_(kFirstNumber) {
   context_.operations.bind<&Drill::drill>(*this);
   context_.operations.bind<&Drill::drill_status>(*this);
-  context_.view_watchers.emplace_back([this] { news_.notify(); });
+  context_.view_watchers.push_back(this);
   context_.fibers.start([this] { serve(); });
 }
 
@@ -157,7 +153,7 @@ Result<net::Packet> Drill::tell(wire::ViewState state) {
   net::Packet packet;
   packet.envelope.mutable_node_rebuilt()->set_node(context_.config.node);
   packet.envelope.mutable_node_rebuilt()->set_state(state);
-  return ask_(std::move(packet));
+  return server_.ask(std::move(packet));
 }
 
 bool Drill::leave() {

@@ -8,21 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "context/ask_server.h"
 #include "parity/keeping.h"
 #include "parity/rate_limit.h"
+#include "requests/reporting.h"
 #include "stand_in/stand_in_rows.h"
 
 namespace pif::lfs {
 
-class Drill {
+class Drill final : public ViewWatcher {
  public:
-  Drill(Keeping& keeping, AskServer ask);
+  Drill(Keeping& keeping, Reporting& reporting);
 
   [[nodiscard]] Result<net::Packet> drill(const Request& request, const proto::Drill& asked);
   [[nodiscard]] Result<net::Packet> drill_status(const Request& request, const proto::DrillStatus& asked);
 
  private:
+  void view_adopted() override { news_.notify(); }
+
   enum class Phase : std::uint8_t { kIdle, kLeaving, kComparing, kReturning };
   // Of one file.
   struct Comparison {
@@ -51,7 +53,7 @@ class Drill {
 
   Keeping& keeping_;
   LfsContext& context_;
-  const AskServer ask_;
+  Reporting& server_;
   Phase phase_ = Phase::kIdle;
   daemon::Event news_;  // a drill is to begin, or has another rate, or there is a new view
   RateLimit rate_;

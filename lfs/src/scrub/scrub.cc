@@ -43,13 +43,14 @@ std::string no_file(const Result<proto::ComponentState>& state) {
 
 }  // namespace
 
-Scrub::Scrub(Keeping& keeping, Managing& managing, AskServer ask, std::function<bool()> is_held)
+Scrub::Scrub(Keeping& keeping, Managing& managing, Reporting& reporting, LengthsAtRest& lengths, const Holding& holding)
     : keeping_(keeping),
       context_(keeping.context),
       up_since_(keeping.context.now()),
-      may_run_([this, is_held = std::move(is_held)] { return takes_part() && !is_held(); }),
-      ask_(std::move(ask)),
-      mend_(keeping, managing, ask_, rate_),
+      server_(reporting),
+      lengths_(lengths),
+      holding_(holding),
+      mend_(keeping, managing, reporting, rate_),
       news_(context_.fibers) {
   context_.operations.bind<&Scrub::scrub>(*this);
   context_.operations.bind<&Scrub::scrub_status>(*this);
@@ -63,7 +64,7 @@ Scrub::Scrub(Keeping& keeping, Managing& managing, AskServer ask, std::function<
 // ---- who asks ------------------------------------------------------------------------------------------------------
 
 Result<net::Packet> Scrub::scrub(const Request& request, const proto::Scrub& asked) {
-  if (!takes_part())
+  if (!takes_part(context_))
     return fail(Code::kUnavailable,
                 fmt::format("{} is {}: it is scrubbed when it takes part again", context_.config.name,
                             wire::view_state_name(context_.view.state_of(context_.config.node))));
@@ -115,10 +116,6 @@ Result<net::Packet> Scrub::scrub_status(const Request& request, const proto::Scr
 // ---- a pass --------------------------------------------------------------------------------------------------------
 
 // A node that is being rebuilt lacks what it would look at.
-bool Scrub::takes_part() const {
-  return context_.standing == Standing::kServing && context_.view.state_of(context_.config.node) == wire::kViewMember;
-}
-
 bool Scrub::is_due() const {
   const std::int64_t last = context_.scrubbed.ended;
   if (last == 0) return context_.now() - up_since_ >= first_after_;
@@ -129,7 +126,7 @@ void Scrub::begin_pass(std::uint64_t rate, bool only_look, bool yields) {
   PIF_ASSERT(!is_running_);
   is_running_ = true;
   rate_.set(rate, context_.now());
-  pass_ = std::make_unique<ScrubPass>(ScrubPass{keeping_, rate_, news_, may_run_, only_look, {}, {}});
+  pass_ = std::make_unique<ScrubPass>(ScrubPass{keeping_, rate_, news_, holding_, lengths_, only_look, {}, {}});
   pass_->yields = yields;
   begun_ = context_.now();
   began_wall_ = context_.world.messenger.clock().wall_seconds();
@@ -142,7 +139,7 @@ void Scrub::begin_pass(std::uint64_t rate, bool only_look, bool yields) {
 void Scrub::serve() {
   for (;;) {
     news_.wait(context_.now() + kIsDueAgain);
-    if (!is_running_ && takes_part() && is_due()) begin_pass(kWeeklyRate, false, true);
+    if (!is_running_ && takes_part(context_) && is_due()) begin_pass(kWeeklyRate, false, true);
     if (is_running_) run_pass();
   }
 }
@@ -150,7 +147,7 @@ void Scrub::serve() {
 void Scrub::run_pass() {
   PIF_ASSERT(is_running_ && pass_ != nullptr);
   pass_->await_leave();
-  ScrubMissing(*pass_, mend_, ask_).run();
+  ScrubMissing(*pass_, mend_, server_).run();
   count();
   look_at_all();
   look_again();

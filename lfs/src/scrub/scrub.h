@@ -20,8 +20,8 @@ namespace pif::lfs {
 
 class Scrub {
  public:
-  // is_held: whether no change may begin (requests/holding.h).
-  Scrub(Keeping& keeping, Managing& managing, AskServer ask, std::function<bool()> is_held);
+  // All outlive it.
+  Scrub(Keeping& keeping, Managing& managing, Reporting& reporting, LengthsAtRest& lengths, const Holding& holding);
 
   [[nodiscard]] Result<net::Packet> scrub(const Request& request, const proto::Scrub& asked);
   [[nodiscard]] Result<net::Packet> scrub_status(const Request& request, const proto::ScrubStatus& asked);
@@ -29,7 +29,6 @@ class Scrub {
  private:
   using TakeEntry = std::function<void(FileId file, const Result<proto::ComponentState>& state)>;
 
-  [[nodiscard]] bool takes_part() const;
   bool is_due() const;
   void begin_pass(std::uint64_t rate, bool only_look, bool yields);
   // On a fiber of its own, as long as this object lives.
@@ -55,8 +54,9 @@ class Scrub {
   Keeping& keeping_;
   LfsContext& context_;
   const Time up_since_;
-  const std::function<bool()> may_run_;
-  const AskServer ask_;
+  Reporting& server_;
+  LengthsAtRest& lengths_;
+  const Holding& holding_;
   Duration first_after_{};  // of uptime, if there was no pass yet
   RateLimit rate_;
   ComponentMend mend_;

@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "pif/wire/views.h"
+
 namespace pif::lfs {
 namespace {
 
@@ -10,6 +12,10 @@ constexpr Duration kYieldsFor = std::chrono::seconds(1);  // at most, before eac
 constexpr Duration kYieldStep = std::chrono::milliseconds(20);
 
 }  // namespace
+
+bool takes_part(const LfsContext& context) {
+  return context.standing == Standing::kServing && context.view.state_of(context.config.node) == wire::kViewMember;
+}
 
 void ScrubPass::wait_until(Time then) const {
   LfsContext& context = keeping.context;

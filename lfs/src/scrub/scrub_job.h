@@ -3,13 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "parity/keeping.h"
 #include "parity/rate_limit.h"
+#include "requests/holding.h"
 
 namespace pif::lfs {
 
@@ -47,12 +47,16 @@ struct ScrubDoubt {
   bool operator==(const ScrubDoubt&) const = default;
 };
 
+// Whether this LFS serves, and is a member.
+bool takes_part(const LfsContext& context);
+
 // Of a pass; outlives all that runs of it.
 struct ScrubPass {
   Keeping& keeping;
   RateLimit& rate;
-  daemon::Event& news;                   // somebody asked for another rate
-  const std::function<bool()>& may_run;  // this LFS takes part, and no changes are held
+  daemon::Event& news;  // somebody asked for another rate
+  const Holding& holding;
+  LengthsAtRest& lengths;
   bool only_look = false;
   ScrubReport report;
   std::vector<ScrubDoubt> doubts;
@@ -67,6 +71,8 @@ struct ScrubPass {
   void add_doubt(const ScrubDoubt& doubt) {
     if (std::find(doubts.begin(), doubts.end(), doubt) == doubts.end()) doubts.push_back(doubt);
   }
+  // Whether this LFS takes part, and no changes are held.
+  bool may_run() const { return takes_part(keeping.context) && !holding.is_asked(); }
   // Until then, and until the pass may run.
   void wait_until(Time then) const;
   // Before something changes: until the pass may run.

@@ -44,7 +44,7 @@ Result<proto::ListLostReply> ScrubMissing::list(std::uint64_t after) {
     proto::ListLost& asked = *packet.envelope.mutable_list_lost();
     asked.set_node(context_.config.node);
     asked.set_after(after);
-    const auto reply = ask_(std::move(packet));
+    const auto reply = server_.ask(std::move(packet));
     if (reply) {
       const auto& page = reply->envelope.list_lost_reply();
       if (!page.more() || page.last() > after) return page;

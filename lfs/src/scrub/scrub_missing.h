@@ -13,8 +13,8 @@ namespace pif::lfs {
 class ScrubMissing {
  public:
   // All outlive it.
-  ScrubMissing(ScrubPass& pass, ComponentMend& mend, const AskServer& ask)
-      : context_(pass.keeping.context), pass_(pass), mend_(mend), ask_(ask) {}
+  ScrubMissing(ScrubPass& pass, ComponentMend& mend, Reporting& reporting)
+      : context_(pass.keeping.context), pass_(pass), mend_(mend), server_(reporting) {}
   // From the first file on. Called by a fiber.
   void run();
 
@@ -28,7 +28,7 @@ class ScrubMissing {
   LfsContext& context_;
   ScrubPass& pass_;
   ComponentMend& mend_;
-  const AskServer& ask_;
+  Reporting& server_;
 };
 
 }  // namespace pif::lfs

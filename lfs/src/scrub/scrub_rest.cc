@@ -69,7 +69,7 @@ Result<FileLength> ScrubRows::ask_length(std::uint64_t view) {
   LfsContext& context = job_.context();
   const LfsIndex sequencer =
       context.view.is_absent(job_.node_of(0)) ? parity::deputy_of(job_.keeper.layout) : LfsIndex(0);
-  if (sequencer == job_.keeper.index) return context.length_at_rest(component_);
+  if (sequencer == job_.keeper.index) return job_.pass.lengths.length_at_rest(component_);
   if (!grant_) return fail(Code::kUnavailable, lacking_);
   FileLength found;
   PIF_TRY(job_.pass.keeping.peers.run(*grant_, [&](access::Requests& requests) {

@@ -46,8 +46,8 @@ StandIn::StandIn(Keeping& keeping) : keeping_(keeping), context_(keeping.context
   operations_.bind<&StandIn::attach>(*this);
   operations_.bind<&StandIn::seal>(*this);
   operations_.bind<&StandIn::gather>(*this);
-  context_.space_makers.emplace_back([this] { return drop_spare_inputs(context_.now()); });
-  context_.view_watchers.emplace_back([this] { views_.notify(); });
+  context_.space_makers.push_back(this);
+  context_.view_watchers.push_back(this);
   context_.fibers.start([this] { drop_unused(); });
 }
 

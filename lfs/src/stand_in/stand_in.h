@@ -15,7 +15,7 @@
 
 namespace pif::lfs {
 
-class StandIn {
+class StandIn final : public ViewWatcher, public SpaceMaker {
  public:
   // Outlived by keeping.
   explicit StandIn(Keeping& keeping);
@@ -25,6 +25,9 @@ class StandIn {
   const Handler* find(const Request& request) const;
 
  private:
+  void view_adopted() override { views_.notify(); }
+  bool make_space() override { return drop_spare_inputs(context_.now()); }
+
   using FileKey = std::pair<std::uint64_t, LfsIndex>;
   using Key = std::tuple<std::uint64_t, LfsIndex, std::uint64_t, std::uint64_t>;  // and the file's length
   struct Input {

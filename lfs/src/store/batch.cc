@@ -14,121 +14,105 @@ constexpr std::size_t kItemsMax = 1024;  // per transaction: far below kv::kTran
 
 }  // namespace
 
-void CatalogueBatch::update(ComponentPtr component, Change change, Done done) {
-  PIF_ASSERT(component && change);
-  items_.push_back({std::move(component), std::move(change), {}, std::move(done)});
-}
-
-void CatalogueBatch::leave(ComponentPtr component, Write write, Done done) {
-  PIF_ASSERT(write);
-  items_.push_back({std::move(component), {}, std::move(write), std::move(done)});
-}
-
-void CatalogueBatch::erase(ComponentPtr component, Done done) {
-  const FileId file = component->file;
-  leave(
-      std::move(component), [file](kv::Transaction& transaction) { return catalogue::erase(transaction, file); },
-      std::move(done));
-}
-
-void CatalogueBatch::quarantine(ComponentPtr component, Done done) {
-  auto write = [c = component, since = clock_.wall_seconds()](kv::Transaction& transaction) {
-    return catalogue::quarantine(transaction, c->state, since);
-  };
-  leave(std::move(component), std::move(write), std::move(done));
-}
-
-void CatalogueBatch::restore(const proto::ComponentState& state, Done done) {
-  leave(
-      {},
-      [state](kv::Transaction& transaction) -> Status {
-        proto::ComponentState committed = state;
-        committed.set_state(kCommitted);
-        PIF_TRY(catalogue::put(transaction, committed));
-        return catalogue::end_quarantine(transaction, FileId(state.shape().file()));
-      },
-      std::move(done));
-}
-
-void CatalogueBatch::end_quarantine(FileId file, Done done) {
-  leave(
-      {}, [file](kv::Transaction& transaction) { return catalogue::end_quarantine(transaction, file); },
-      std::move(done));
-}
-
-void CatalogueBatch::keep_view(std::string packed, Done done) {
-  leave(
-      {},
-      [packed = std::move(packed)](kv::Transaction& transaction) { return catalogue::put_view(transaction, packed); },
-      std::move(done));
-}
-
-void CatalogueBatch::keep_scrub(const catalogue::ScrubRecord& record, Done done) {
-  leave(
-      {}, [record](kv::Transaction& transaction) { return catalogue::put_scrub(transaction, record); },
-      std::move(done));
-}
-
-void CatalogueBatch::keep_lacking(proto::StoredLacking lacking, Done done) {
-  leave(
-      {},
-      [lacking = std::move(lacking)](kv::Transaction& transaction) {
-        return catalogue::put_lacking(transaction, lacking);
-      },
-      std::move(done));
-}
-
-void CatalogueBatch::note(Done done) {
-  leave(
-      {}, [](kv::Transaction&) { return Status(); }, std::move(done));
-}
-
 Status CatalogueBatch::commit(const ComponentPtr& component, Change change) {
   PIF_ASSERT(component != nullptr && change != nullptr);
-  return daemon::await<Status>(fibers_, [&](auto done) { update(component, std::move(change), std::move(done)); });
+  const auto outcome = await({{component, std::move(change), {}, {}}});
+  if (outcome->is_stale) return fail(Code::kStaleFile, "the file was deleted meanwhile");
+  return outcome->status;
 }
+
+Status CatalogueBatch::commit_each(const std::vector<ComponentPtr>& components, const ChangeOf& change) {
+  if (components.empty()) return {};
+  std::vector<Item> items;
+  for (const auto& component : components)
+    items.push_back({component, [&c = *component, &change](proto::ComponentState& s) { change(c, s); }, {}, {}});
+  return await(std::move(items))->status;
+}
+
+Status CatalogueBatch::commit_write(ComponentPtr component, Write write) {
+  PIF_ASSERT(write);
+  return await({{std::move(component), {}, std::move(write), {}}})->status;
+}
+
 Status CatalogueBatch::commit_erase(const ComponentPtr& component) {
-  return daemon::await<Status>(fibers_, [&](auto done) { erase(component, std::move(done)); });
+  const FileId file = component->file;
+  return commit_write(component, [file](kv::Transaction& t) { return catalogue::erase(t, file); });
 }
+
 Status CatalogueBatch::commit_quarantine(const ComponentPtr& component) {
-  return daemon::await<Status>(fibers_, [&](auto done) { quarantine(component, std::move(done)); });
+  const std::int64_t since = clock_.wall_seconds();
+  return commit_write(component,
+                      [c = component, since](kv::Transaction& t) { return catalogue::quarantine(t, c->state, since); });
 }
+
 Status CatalogueBatch::commit_restore(const proto::ComponentState& state) {
-  return daemon::await<Status>(fibers_, [&](auto done) { restore(state, std::move(done)); });
+  return commit_write({}, [state](kv::Transaction& transaction) -> Status {
+    proto::ComponentState committed = state;
+    committed.set_state(kCommitted);
+    PIF_TRY(catalogue::put(transaction, committed));
+    return catalogue::end_quarantine(transaction, FileId(state.shape().file()));
+  });
 }
+
 Status CatalogueBatch::commit_end_quarantine(FileId file) {
-  return daemon::await<Status>(fibers_, [&](auto done) { end_quarantine(file, std::move(done)); });
+  return commit_write({}, [file](kv::Transaction& t) { return catalogue::end_quarantine(t, file); });
 }
+
 Status CatalogueBatch::commit_view(const std::string& packed) {
-  return daemon::await<Status>(fibers_, [&](auto done) { keep_view(packed, std::move(done)); });
+  return commit_write({}, [packed](kv::Transaction& t) { return catalogue::put_view(t, packed); });
 }
+
 Status CatalogueBatch::commit_scrub(const catalogue::ScrubRecord& record) {
-  return daemon::await<Status>(fibers_, [&](auto done) { keep_scrub(record, std::move(done)); });
+  return commit_write({}, [record](kv::Transaction& t) { return catalogue::put_scrub(t, record); });
 }
+
 Status CatalogueBatch::commit_lacking(const proto::StoredLacking& lacking) {
-  return daemon::await<Status>(fibers_, [&](auto done) { keep_lacking(lacking, std::move(done)); });
+  return commit_write({}, [lacking](kv::Transaction& t) { return catalogue::put_lacking(t, lacking); });
 }
+
 Status CatalogueBatch::commit_numbers() {
-  return daemon::await<Status>(fibers_, [&](auto done) { note(std::move(done)); });
+  return commit_write({}, [](kv::Transaction&) { return Status(); });
+}
+
+std::shared_ptr<CatalogueBatch::Outcome> CatalogueBatch::await(std::vector<Item> items) {
+  PIF_ASSERT(!items.empty());
+  const auto outcome = std::make_shared<Outcome>();
+  outcome->waiting = items.size();
+  outcome->id = fibers_.begin_wait();
+  for (Item& item : items) {
+    PIF_ASSERT((item.change != nullptr) != (item.write != nullptr) && !item.outcome);
+    item.outcome = outcome;
+    items_.push_back(std::move(item));
+  }
+  fibers_.wait(outcome->id);
+  PIF_ASSERT(outcome->waiting == 0, outcome->waiting);
+  return outcome;
+}
+
+void CatalogueBatch::end(Item& item, const Status& committed) {
+  Outcome& outcome = *item.outcome;
+  PIF_ASSERT(outcome.waiting > 0);
+  if (item.is_stale)
+    outcome.is_stale = true;
+  else if (!committed)
+    outcome.status = committed;
+  if (--outcome.waiting == 0) fibers_.wake(outcome.id);
 }
 
 void CatalogueBatch::flush() {
-  // A call back may ask for more; that is the next transaction.
   std::vector<Item> items = std::exchange(items_, {});
   for (std::size_t begin = 0; begin < items.size(); begin += kItemsMax) {
-    const std::size_t end = std::min(items.size(), begin + kItemsMax);
+    const std::size_t end_of_part = std::min(items.size(), begin + kItemsMax);
     std::vector<Item> part(std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(begin)),
-                           std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(end)));
-    PIF_ASSERT(begin < end && part.size() == end - begin, begin, end);
-    const Status committed = commit(part);
+                           std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(end_of_part)));
+    PIF_ASSERT(begin < end_of_part && part.size() == end_of_part - begin, begin, end_of_part);
+    const Status committed = commit_items(part);
     if (health_ != nullptr) health_->note(DiskCall::kChange, "the catalogue", 0, committed);
-    const Status stale = fail(Code::kStaleFile, "the file was deleted meanwhile");
-    for (auto& item : part)
-      if (item.done) item.done(item.stale ? stale : committed);
+    for (auto& item : part) end(item, committed);
   }
 }
 
-Status CatalogueBatch::commit(std::vector<Item>& items) {
+Status CatalogueBatch::commit_items(std::vector<Item>& items) {
   PIF_TRY_VALUE(auto transaction, components_.catalogue().write());
   std::unordered_map<Component*, proto::ComponentState> changed;
   std::vector<ComponentPtr> erased;
@@ -139,7 +123,7 @@ Status CatalogueBatch::commit(std::vector<Item>& items) {
     if (!item.component) {
       PIF_TRY(item.write(*transaction));
     } else if (item.component->is_removed()) {
-      item.stale = item.change != nullptr;
+      item.is_stale = item.change != nullptr;
     } else if (item.change) {
       item.change(changed.try_emplace(item.component.get(), item.component->state).first->second);
     } else {
@@ -158,7 +142,7 @@ Status CatalogueBatch::commit(std::vector<Item>& items) {
   PIF_ASSERT(record.number() > numbers_.durable(), record.number(), numbers_.durable());
   numbers_.committed(record);
   for (auto& item : items)
-    if (item.change && is_erased(item.component)) item.stale = true;
+    if (item.change && is_erased(item.component)) item.is_stale = true;
   for (const auto& [component, state] : changed) components_.set_state(*component, state);
   for (const auto& component : erased)
     if (!component->is_removed()) components_.forget(*component);

@@ -1,8 +1,10 @@
 // Changes of the catalogue that share a transaction: everything that the requests of one turn of the loop ask for is
-// committed at once (group commit), then they are answered.
+// committed at once (group commit), then their fibers go on.
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "pif/daemon/fibers.h"
@@ -16,58 +18,61 @@ namespace pif::lfs {
 class CatalogueBatch {
  public:
   using Change = std::function<void(proto::ComponentState&)>;
-  using Done = std::function<void(const Status&)>;  // durable now, or why not; may ask for further changes
 
   // clock: of the quarantine. health: is told of commits that fail; may be null.
   CatalogueBatch(Components& components, Numbers& numbers, Clock& clock, DiskHealth* health, daemon::Fibers& fibers)
       : components_(components), numbers_(numbers), clock_(clock), health_(health), fibers_(fibers) {}
 
-  // Each waits until the change is durable, with all others of the turn; called by a fiber. Error: it is not.
-  // kStaleFile: the component was removed meanwhile.
-  [[nodiscard]] Status commit(const ComponentPtr& component, Change change);
-  [[nodiscard]] Status commit_erase(const ComponentPtr& component);
-  [[nodiscard]] Status commit_quarantine(const ComponentPtr& component);
-  [[nodiscard]] Status commit_restore(const proto::ComponentState& state);
-  [[nodiscard]] Status commit_end_quarantine(FileId file);
-  [[nodiscard]] Status commit_view(const std::string& packed);
-  [[nodiscard]] Status commit_scrub(const catalogue::ScrubRecord& record);
-  [[nodiscard]] Status commit_lacking(const proto::StoredLacking& lacking);
-  [[nodiscard]] Status commit_numbers();  // nothing else changes
+  // Each is called by a fiber, and waits until the change is durable, with all others of the turn. Error: it is not.
 
   // `change` is applied to the component's state of the moment of the commit, after the changes asked for before.
-  void update(ComponentPtr component, Change change, Done done = {});
+  // kStaleFile: the component was removed meanwhile.
+  [[nodiscard]] Status commit(const ComponentPtr& component, Change change);
+  // The same for each of these; one that is removed meanwhile is passed over. It waits once.
+  using ChangeOf = std::function<void(const Component& component, proto::ComponentState& state)>;
+  [[nodiscard]] Status commit_each(const std::vector<ComponentPtr>& components, const ChangeOf& change);
   // Takes the component out; afterwards it is forgotten. Its files stay.
-  void erase(ComponentPtr component, Done done);
+  [[nodiscard]] Status commit_erase(const ComponentPtr& component);
   // The same, but it can come back: it is kept for a while with its files.
-  void quarantine(ComponentPtr component, Done done);
+  [[nodiscard]] Status commit_quarantine(const ComponentPtr& component);
   // A component comes back from there, as one that is committed.
-  void restore(const proto::ComponentState& state, Done done);
+  [[nodiscard]] Status commit_restore(const proto::ComponentState& state);
   // The entry goes from there; its files stay.
-  void end_quarantine(FileId file, Done done);
+  [[nodiscard]] Status commit_end_quarantine(FileId file);
   // A newer view, packed (catalogue.h).
-  void keep_view(std::string packed, Done done);
+  [[nodiscard]] Status commit_view(const std::string& packed);
   // What became of the last scrub.
-  void keep_scrub(const catalogue::ScrubRecord& record, Done done);
-  // Of which files this LFS lacks its part, all of them.
-  void keep_lacking(proto::StoredLacking lacking, Done done);
+  [[nodiscard]] Status commit_scrub(const catalogue::ScrubRecord& record);
+  // All files of which this LFS lacks its part.
+  [[nodiscard]] Status commit_lacking(const proto::StoredLacking& lacking);
   // Nothing changes but the root's numbers.
-  void note(Done done);
+  [[nodiscard]] Status commit_numbers();
 
   bool empty() const { return items_.empty(); }
-  // Commits what is waiting and calls back.
+  // Commits what is waiting; those who wait for it go on.
   void flush();
 
  private:
   using Write = std::function<Status(kv::Transaction&)>;
+  // What a fiber waits for.
+  struct Outcome {
+    std::size_t waiting = 0;  // items
+    bool is_stale = false;    // a component was removed
+    Status status;
+    daemon::Fibers::WaitId id{};
+  };
   struct Item {
     ComponentPtr component;  // null: `write` alone
     Change change;
     Write write;  // of what goes, or comes
-    Done done;
-    bool stale = false;
+    std::shared_ptr<Outcome> outcome;
+    bool is_stale = false;
   };
-  void leave(ComponentPtr component, Write write, Done done);
-  [[nodiscard]] Status commit(std::vector<Item>& items);
+  // All of these, which have no outcome yet.
+  std::shared_ptr<Outcome> await(std::vector<Item> items);
+  Status commit_write(ComponentPtr component, Write write);
+  [[nodiscard]] Status commit_items(std::vector<Item>& items);
+  void end(Item& item, const Status& committed);
 
   Components& components_;
   Numbers& numbers_;

@@ -90,7 +90,7 @@ Result<ComponentPtr> Components::find(FileId file) {
     if (found->mode) with_files_.splice(with_files_.end(), with_files_, found->place);
     return found;
   }
-  if (tombstones_.contains(file.value))
+  if (tombstones_.contains(file))
     return fail(Code::kStaleFile, fmt::format("file {} was deleted or replaced", name_of(file)));
   PIF_TRY_VALUE(auto state, catalogue::get(catalogue_, file));
   if (!state) return fail(Code::kNotFound, fmt::format("this LFS has no component of file {}", name_of(file)));
@@ -278,25 +278,21 @@ void Components::forget(Component& component, bool for_good) {
   const auto self = find_in_memory(component.file);  // keeps it while we are here
   PIF_ASSERT(self.get() == &component, id);
   unsettled_.erase(id);
-  if (for_good && tombstones_.insert(id).second) tombstone_order_.push_back(id);
-  if (tombstone_order_.size() > kTombstonesMax) {
-    tombstones_.erase(tombstone_order_.front());
-    tombstone_order_.pop_front();
-  }
+  if (for_good) tombstones_.add(component.file);
   close_files(component);
   all_.erase(id);
 }
 
 void Components::forget_tombstones() {
   former_ = std::exchange(tombstones_, {});
-  tombstone_order_.clear();
+  without_.clear();
 }
 
 void Components::came_back(const proto::ComponentState& state) {
   const auto id = state.shape().file();
   quarantined_.erase(id);
-  former_.erase(id);
-  if (tombstones_.erase(id) > 0) tombstone_order_.remove(id);
+  former_.erase(FileId(id));
+  tombstones_.erase(FileId(id));
   ++totals_.components;
   totals_.bytes += state.bytes();
 }

@@ -22,6 +22,7 @@
 #include "store/convert.h"
 #include "store/numbers.h"
 #include "store/older.h"
+#include "store/recent_files.h"
 
 namespace pif::lfs {
 
@@ -123,9 +124,8 @@ class QueuedChange {
 
 class Components {
  public:
-  static constexpr std::size_t kOpenFilesMax = 512;  // components with open files that nobody uses at the moment
-  static constexpr std::size_t kWritersMax = 512;    // components being written by message
-  static constexpr std::size_t kTombstonesMax = 4096;
+  static constexpr std::size_t kOpenFilesMax = 512;       // components with open files that nobody uses at the moment
+  static constexpr std::size_t kWritersMax = 512;         // components being written by message
   static constexpr std::size_t kKnownMax = 16384;         // components in memory, beyond those that must be
   static constexpr Duration kAskAfter = kUnsettledAfter;  // without activity, before the server is asked
 
@@ -179,11 +179,14 @@ class Components {
   void set_state(Component& component, const proto::ComponentState& state);
   // It is no longer in the catalogue (or never was): forgets it. for_good: requests for it are told that it is gone.
   void forget(Component& component, bool for_good = true);
-  // What was gone for good may come back.
+  // Another run of the server: what was gone for good, or committed, may not be so any more.
   void forget_tombstones();
   // It was gone for good once, in this or the last run of the server. A file that was still being created then does not
   // come back.
-  bool was_removed(FileId file) const { return tombstones_.contains(file.value) || former_.contains(file.value); }
+  bool was_removed(FileId file) const { return tombstones_.contains(file) || former_.contains(file); }
+  // Its file was committed, and has no component here: what is still on its way to one does not count any more.
+  void note_committed_without(FileId file) { without_.add(file); }
+  bool was_committed_without(FileId file) const { return without_.contains(file); }
   // The files of a forgotten one are being removed away from the loop: no other may take their names before that has
   // ended.
   void set_removing(FileId file, bool is_removing);
@@ -216,9 +219,9 @@ class Components {
   Numbers& numbers_;
   std::unordered_map<std::uint64_t, ComponentPtr> all_;
   std::list<Component*> with_files_;  // longest unused first
-  std::unordered_set<std::uint64_t> tombstones_;
-  std::list<std::uint64_t> tombstone_order_;
-  std::unordered_set<std::uint64_t> former_;  // tombstones of the run before
+  RecentFiles tombstones_;
+  RecentFiles former_;   // tombstones of the run before
+  RecentFiles without_;  // committed without a component here
   std::unordered_set<std::uint64_t> removing_;
   std::unordered_set<std::uint64_t> quarantined_;
   std::map<std::uint64_t, Time> unsettled_;
