@@ -144,8 +144,7 @@ TEST_CASE("whoever is written next gets the place of the writer that was unused 
 
 TEST_CASE("of removed components the last ones are remembered as removed; files in use are closed by their last user") {
   Table table;
-  for (std::uint64_t file = 1; file <= RecentFiles::kMax + 1; ++file)
-    table.components.forget(*table.make(file));
+  for (std::uint64_t file = 1; file <= RecentFiles::kMax + 1; ++file) table.components.forget(*table.make(file));
   CHECK(code_of(table.components.find(FileId(2))) == Code::kStaleFile);
   CHECK(code_of(table.components.find(FileId(1))) == Code::kNotFound);
   const auto used = table.make(1);
