@@ -19,11 +19,6 @@ constexpr std::size_t kWaitingBytesMax = 128u << 20;    // of one user, whose ro
 constexpr std::uint64_t kRoundBytesMax = 16u << 20;     // written before a sync
 constexpr Duration kWaitMax = std::chrono::seconds(6);  // for rows before ours: longer than the deadline of a grant
 
-Status check_there(const Component& component) {
-  if (component.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
-  return component.failure ? Status(fail(*component.failure)) : Status();
-}
-
 // Where they begin in their component.
 std::uint64_t begin_of(const component::Shape& shape, std::uint64_t first, std::uint32_t within) {
   return shape.format.is_fixed() ? first * shape.format.record_length + within : first;

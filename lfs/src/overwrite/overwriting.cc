@@ -364,8 +364,7 @@ bool Overwriting::is_answered(Batch& batch, Waiting& waiting) {
 // kBusy if the disk would hold up the loop. False: there is nothing to do, for rows of length 0.
 Result<bool> Overwriting::change_images(BatchImages& images, const Waiting& waiting) {
   Component& c = *waiting.component;
-  if (c.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
-  if (c.failure) return fail(*c.failure);
+  PIF_TRY(check_there(c));
   PIF_TRY(context_.components.open_files(c, component::OpenMode::kWrite));  // they may have been closed meanwhile
   const component::Reader reader = waiting.is_warm ? *c.reader : c.reader->cached();
   PIF_TRY_VALUE(const auto target, target_of(waiting, reader));
@@ -433,9 +432,9 @@ Status Overwriting::apply(const BatchImages::Image& image) {
 Status Overwriting::outcome_of(const Waiting& waiting, const Status& written) {
   const Component& c = *waiting.component;
   PIF_TRY(written);
-  if (c.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
-  // The log has it: it will be there when the LFS has been started again. Until then nobody may see half of it.
-  if (c.failure) return fail(*c.failure);
+  // Of one that failed the log has it: it will be there when the LFS has been started again. Until then nobody may see
+  // half of it.
+  PIF_TRY(check_there(c));
   dedup_.add(waiting.key, context_.now());
   return {};
 }

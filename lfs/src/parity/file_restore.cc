@@ -12,11 +12,6 @@
 
 namespace pif::lfs {
 
-Status check_not_removed(const Component& component) {
-  if (component.is_removed()) return fail(Code::kStaleFile, "the file was removed meanwhile");
-  return {};
-}
-
 std::uint64_t bytes_on(const parity::Layout& layout, LfsIndex index, const Format& format, const FileLength& length) {
   const std::uint64_t rows = layout.rows(index, length.records) + layout.parity_rows(index, length.records);
   return rows * std::min(row_bytes_of(format, length), length.bytes);
@@ -215,7 +210,7 @@ Result<component::Tail> FileRestore::fetch(const ComponentPtr& component, const 
     context_.fibers.start(
         [component, rows, parity, ended, run = wanted.parity_run, own = own_, &fibers = context_.fibers] {
           *parity = run->run(own->shape);
-          if (*parity) *parity = check_not_removed(*component);
+          if (*parity) *parity = check_there(*component);
           if (!*parity && rows) rows->give_up(parity->error());
           fibers.wake(ended);
         });
@@ -224,7 +219,7 @@ Result<component::Tail> FileRestore::fetch(const ComponentPtr& component, const 
   } else if (rows) {
     tail = rows->run();
   }
-  PIF_TRY(check_not_removed(*component));
+  PIF_TRY(check_there(*component));
   PIF_TRY(tail);
   PIF_TRY(*parity);
   PIF_TRY(check_tail(*own_, file_length_, *tail));
@@ -285,12 +280,12 @@ Status FileRestore::fill(const ComponentPtr& component) {
   component->enter(Stage::kSealing);
   say_written();
   PIF_TRY(keeping_.seal_sync.sync_restored(component, wanted.files, wanted.parity, tail.bytes + wanted.parity_bytes));
-  PIF_TRY(check_not_removed(*component));
+  PIF_TRY(check_there(*component));
   PIF_ASSERT(component->stage() == Stage::kSealing, component->file.value, component->stage());
   context_.components.close_files(*component);  // they can write; nobody gets such ones of what is complete
   const bool has_parity = wanted.parity != nullptr;
   PIF_TRY(context_.batch.commit(component, [&](proto::ComponentState& state) { fill_in(state, has_parity); }));
-  PIF_TRY(check_not_removed(*component));
+  PIF_TRY(check_there(*component));
   component->end_change();
   if (is_unreadable_) context_.components.forget_unreadable();
   // It may have been removed while it was nowhere to be found here.

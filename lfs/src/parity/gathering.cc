@@ -23,13 +23,13 @@ Status Gathering::gather(const Request& request, const proto::Gather& asked) {
   PIF_TRY(context_.check_view(asked.view()));
   PIF_TRY(context_.check_space(keeper.bytes(file_length)));
   PIF_TRY_VALUE(const ComponentPtr component, component_of(request, keeper));
-  PIF_TRY_VALUE(const ParityLock lock, ParityLock::acquire(context_.fibers, component, Use::kKeepParity));
+  PIF_TRY_VALUE(const auto lock, lock_component(context_.fibers, *component, Mode::kKeepParity, request.deadline));
   PIF_TRY(context_.check_takes(asked.shape()));
   PIF_TRY(context_.check_view(asked.view()));
   PIF_TRY_VALUE(const bool is_done, check(request, *component, keeper));
   if (is_done) return {};
 
-  PIF_ASSERT(component->lock.is_held(Use::kKeepParity) && component->is_keeping, component->file.value);
+  PIF_ASSERT(component->lock.is_held(Mode::kKeepParity), component->file.value);
   const bool is_new = component->is_open();
   if (is_new) component->enter(Stage::kSealing);
   const daemon::AtExit end([&] {
@@ -148,7 +148,7 @@ Status Gathering::make_durable(const ComponentPtr& component, const Job& job, bo
   const std::uint64_t bytes = job.file_length.bytes / component->layout.width() + job.plan.end;
   if (is_new) PIF_TRY(context_.components.open_files(*component, component::OpenMode::kRead));
   const Status synced = keeping_.seal_sync.sync_parity(component, job.files, bytes, is_new);
-  PIF_ASSERT(component->is_keeping && job.files != nullptr, component->file.value);
+  PIF_ASSERT(component->lock.is_held(Mode::kKeepParity) && job.files != nullptr, component->file.value);
   PIF_TRY(check_there(*component));
   if (synced) return {};
   context_.components.set_failed(*component, synced.error());
@@ -176,7 +176,7 @@ Status Gathering::publish(const ComponentPtr& component, const Job& job) {
 
 Status Gathering::copy(const Request& request, const Keeper& keeper, const CopiedRowsPtr& rows) {
   PIF_TRY_VALUE(const ComponentPtr component, component_to_copy_to(request));
-  PIF_TRY_VALUE(const ParityLock lock, ParityLock::acquire(context_.fibers, component, Use::kKeepParity));
+  PIF_TRY_VALUE(const auto lock, lock_component(context_.fibers, *component, Mode::kKeepParity, request.deadline));
   PIF_TRY(check_copy(request, *component));
   context_.components.touch(*component, context_.now());
   PIF_TRY(context_.components.open_parity(*component, component::OpenMode::kCreate));

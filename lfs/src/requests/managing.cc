@@ -272,7 +272,7 @@ Result<net::Packet> Managing::check_component(const Request& request, const prot
     if (component->is_removed()) break;
     check = look(*component, asked.sums());
   }
-  if (component->is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
+  PIF_TRY(check_there(*component));
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_check_component_reply();
   for (const auto& damage : check.damages) {

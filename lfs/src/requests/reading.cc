@@ -49,11 +49,6 @@ bool waits_for_copy(const Component& component) {
   return component.lacks_copy() && !component.is_removed() && !component.failure;
 }
 
-Status check_there(const Component& component) {
-  if (component.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
-  return component.failure ? Status(fail(*component.failure)) : Status();
-}
-
 }  // namespace
 
 Reading::Reading(LfsContext& context) : context_(context), copies_(context.fibers, kCopiesAtOnce) {

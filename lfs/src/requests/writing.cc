@@ -37,8 +37,7 @@ Status check_sealed(const Component& component, const proto::Seal& asked) {
 
 // While it was being sealed it was removed, or a sync of its files has failed.
 Status check_sealing(const Component& component) {
-  if (component.is_removed()) return fail(Code::kStaleFile, "the file was removed meanwhile");
-  if (component.stage() == Stage::kFailed) return fail(*component.failure);
+  PIF_TRY(check_there(component));
   PIF_ASSERT(component.stage() == Stage::kSealing, component.file.value, component.stage());
   return {};
 }
@@ -209,7 +208,7 @@ Status Writing::seal_component(const ComponentPtr& component, const proto::Seal&
     state.set_state(kSealed);
     *state.mutable_published() = asked.file();
   }));
-  if (component->stage() == Stage::kFailed) return fail(*component->failure);
+  PIF_TRY(check_there(*component));
   context_.components.touch(*component, context_.now());
   return {};
 }

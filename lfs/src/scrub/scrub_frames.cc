@@ -52,7 +52,7 @@ void ScrubFrames::run() {
 
 Result<component::FrameIndex> ScrubFrames::scan() {
   Component& c = *component_;
-  if (!c.is_keeping) c.frames.reset();  // what is known of .pap may not be so any more
+  if (!c.lock.keeps_parity()) c.frames.reset();  // what is known of .pap may not be so any more
   (void)job_.context().components.open_parity(c, component::OpenMode::kCreate);
   const std::uint64_t writes = c.frame_writes;
   const auto scan_away = [this, begin = c.state.pap_begin()]() -> Result<component::FrameIndex> {
@@ -60,7 +60,7 @@ Result<component::FrameIndex> ScrubFrames::scan() {
     return component::scan_frames(component_->file, files, begin);
   };
   PIF_TRY_VALUE(auto index, job_.pass.keeping.works.run(scan_away));
-  if (!job_.is_gone() && !c.frames && !c.is_keeping && c.mode && c.frame_writes == writes) c.frames = index;
+  if (!job_.is_gone() && !c.frames && !c.lock.keeps_parity() && c.mode && c.frame_writes == writes) c.frames = index;
   return index;
 }
 
@@ -94,7 +94,7 @@ std::uint64_t ScrubFrames::frame_bytes(Range parity_rows) const {
 Status ScrubFrames::await_others(Time patience) const {
   job_.pass.await_leave();
   const Component& c = *component_;
-  while (!job_.is_gone() && (c.is_keeping || c.stage() != Stage::kResting)) {
+  while (!job_.is_gone() && (c.lock.keeps_parity() || c.stage() != Stage::kResting)) {
     const Time now = job_.context().now();
     if (now >= patience) return busy();
     job_.pass.wait_until(now + kLookAgain);
@@ -145,7 +145,7 @@ Status ScrubFrames::write_frames(const ParityPlan& plan, std::uint64_t reserved)
     for (const component::Frame& frame : outcome.frames) replace_frame(*c.frames, frame);
   } else {
     c.frames.reset();
-    if (!c.is_keeping) c.parity.reset();
+    if (!c.lock.keeps_parity()) c.parity.reset();
   }
   return written;
 }

@@ -8,6 +8,25 @@
 #include "store/root.h"
 
 namespace pif::lfs {
+namespace {
+
+constexpr std::size_t kWaitingMax = 1024;  // for the lock of one component
+
+}  // namespace
+
+Status check_there(const Component& component) {
+  if (component.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
+  return component.failure ? Status(fail(*component.failure)) : Status();
+}
+
+Result<ComponentLock::Held> lock_component(daemon::Fibers& fibers, Component& component, Mode mode, Time until) {
+  if (component.lock.waiting() >= kWaitingMax)
+    return fail(Code::kRetry, fmt::format("too many requests wait for file {} here", name_of(component.file)));
+  auto held = component.lock.acquire(fibers, mode, until);
+  PIF_TRY(check_there(component));
+  if (held.is_held()) return held;
+  return fail(Code::kRetry, fmt::format("others are busy with file {} here", name_of(component.file)));
+}
 
 void Component::enter(Stage stage) {
   PIF_ASSERT(may_follow(stage_, stage), file.value, stage_, stage);
@@ -203,7 +222,7 @@ void Components::close_files(Component& component) {
   component.mode.reset();
   component.files.reset();
   component.parity.reset();
-  if (!component.is_keeping) component.frames.reset();
+  if (!component.lock.keeps_parity()) component.frames.reset();
 }
 
 void Components::adopt_copy(Component& component, DenseCopy copy) {

@@ -52,8 +52,6 @@ struct Component {
   std::uint64_t frame_writes = 0;                  // how often something was written there
   std::uint64_t frames_erased = 0;  // frames of older generations behind the base of this one were erased
   std::optional<Time> fold_until;   // a fiber folds frames, and tries to until then (parity/folding.cc)
-  bool is_keeping = false;          // its parity is being written, by one at a time
-  bool is_restoring = false;        // it is catching up with what others wrote without it (parity/file_restore.h)
 
   unsigned queued_changes = 0;  // overwrites and appends that wait
   bool by_append = false;      // made by an append to a committed file that had no rows here, and not asked about since
@@ -101,6 +99,13 @@ struct Component {
   std::vector<std::pair<daemon::Fibers*, daemon::Fibers::WaitId>> waiting_;
 };
 using ComponentPtr = std::shared_ptr<Component>;
+
+// After a wait. kStaleFile: it was removed. kIo: it has failed.
+[[nodiscard]] Status check_there(const Component& component);
+// Waits in turn for the component's lock, called by a fiber. The component outlives what it gives. kRetry: too many
+// wait, or it did not come until then. kStaleFile, kIo: as check_there().
+[[nodiscard]] Result<ComponentLock::Held> lock_component(daemon::Fibers& fibers, Component& component, Mode mode,
+                                                         Time until);
 
 // An overwrite or append that waits, as long as it lives.
 class QueuedChange {
