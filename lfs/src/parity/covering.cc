@@ -60,7 +60,7 @@ template <typename Asked>
 Result<Covering::Target> Covering::target_of(const Request& request, const Asked& asked, const Keeper& keeper) {
   const FileLength base = file_length_of(asked.base());
   PIF_TRY_VALUE(ComponentPtr component, component_of(request, asked.shape(), keeper, base));
-  PIF_TRY(context_.check_not_held(*component));
+  PIF_TRY(LfsContext::check_not_held(*component));
   if (asked.generation() < component->state.parity_generation()) return fail(cancelled());
   return Target{std::move(component), keeper, asked.view(), asked.generation(), base, request.deadline};
 }
@@ -244,13 +244,11 @@ Status Covering::enter(const Target& to, Range pages) {
   Component& c = *to.component;
   if (to.generation < c.state.parity_generation()) return fail(cancelled());
   if (to.generation == c.state.parity_generation() && pages.empty() && c.catalogued) return {};
-  const Status entered = context_.batch.commit(to.component, [&](proto::ComponentState& state) {
+  return context_.batch.commit(to.component, [&](proto::ComponentState& state) {
     begin_parity_generation(to.keeper, to.generation, to.base, state);
     if (to.generation == state.parity_generation()) add_covered(pages, to.generation, state);
     if (state.state() == kOpen) state.set_state(kCommitted);
   });
-  if (c.stage() == Stage::kFilling && !c.is_open()) c.enter(Stage::kResting);
-  return entered;
 }
 
 // ---- copies of rows of absent members ------------------------------------------------------------------------------

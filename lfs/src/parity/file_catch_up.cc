@@ -52,12 +52,9 @@ Result<FileRestore::Outcome> FileRestore::catch_up(const ComponentPtr& component
   PIF_TRY(check_component(component));
   const auto lock = component->lock.try_acquire(Mode::kRestore);  // nothing else changes it meanwhile
   if (!lock.is_held())
-    return fail(Code::kRetry, fmt::format("parity of file {} is being written here", name_of(component->file)));
-  component->enter(Stage::kAppending);
+    return fail(Code::kRetry, fmt::format("others are busy with file {} here", name_of(component->file)));
   const daemon::AtExit release([&] {
-    if (component->is_removed()) return;
     component->frames.reset();  // some may be new
-    component->end_change();
   });
   context_.components.drop_writer(*component);
   CatchUp job;
@@ -77,7 +74,7 @@ Result<FileRestore::Outcome> FileRestore::catch_up(const ComponentPtr& component
     PIF_TRY_VALUE(job.without, member_to_leave_out());
   }
   PIF_TRY(drop_rows(component, job));
-  PIF_ASSERT(component->stage() == Stage::kAppending && job.begin.rows <= rows_, job.begin.rows, rows_);
+  PIF_ASSERT(component->lock.is_held(Mode::kRestore) && job.begin.rows <= rows_, job.begin.rows, rows_);
   PIF_ASSERT(keeper_->format().is_fixed() || job.begin.rows == job.first_row, job.begin.rows, job.first_row);
   wanted.begin = job.begin;
   wanted.first = job.first_row;
@@ -121,10 +118,7 @@ Status FileRestore::check_component(const ComponentPtr& component) const {
                 fmt::format("file {} has {} records, and {} were published here: what only this LFS had was given up; "
                             "replace it by an empty one (pif node replace)",
                             name_of(component->file), file_length_.records, own.records));
-  if (component->stage() != Stage::kResting)
-    return fail(Code::kRetry,
-                fmt::format("file {} is {} here", name_of(component->file), lfs::name_of(component->stage())));
-  return {};
+  return check_there(*component);
 }
 
 // Of who sequences the file, or may have to: what it gives out is above this.

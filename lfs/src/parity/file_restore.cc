@@ -251,6 +251,8 @@ Status FileRestore::put_old_files_aside() {
 Result<FileRestore::Outcome> FileRestore::make() {
   PIF_TRY_VALUE(const ComponentPtr component, make_component());
   if (!component) return Outcome::kNothing;
+  const auto lock = component->lock.try_acquire(Mode::kRestore);
+  PIF_ASSERT(lock.is_held(), component->file.value);  // nobody has seen it before
   const Status filled = fill(component);
   if (filled) return Outcome::kRestored;
   if (!component->is_removed()) managing_.remove_soon(component->file);
@@ -271,22 +273,21 @@ Result<ComponentPtr> FileRestore::make_component() {
 
 // All of it is durable before the catalogue has it.
 Status FileRestore::fill(const ComponentPtr& component) {
-  PIF_ASSERT(component->files != nullptr && component->stage() == Stage::kFilling, component->file.value);
+  PIF_ASSERT(component->files != nullptr && component->lock.is_held(Mode::kRestore), component->file.value);
   PIF_TRY_VALUE(const Wanted wanted, all_of(*component));
   PIF_TRY_VALUE(const component::Tail tail, fetch(component, wanted));
   set_tail(component->state, tail);
   PIF_TRY(context_.components.open_files(*component, component::OpenMode::kRead));
   component->reader->set_tail(tail);
-  component->enter(Stage::kSealing);
   say_written();
   PIF_TRY(keeping_.seal_sync.sync_restored(component, wanted.files, wanted.parity, tail.bytes + wanted.parity_bytes));
   PIF_TRY(check_there(*component));
-  PIF_ASSERT(component->stage() == Stage::kSealing, component->file.value, component->stage());
+  PIF_ASSERT(component->is_open(), component->file.value);
   context_.components.close_files(*component);  // they can write; nobody gets such ones of what is complete
   const bool has_parity = wanted.parity != nullptr;
   PIF_TRY(context_.batch.commit(component, [&](proto::ComponentState& state) { fill_in(state, has_parity); }));
   PIF_TRY(check_there(*component));
-  component->end_change();
+  PIF_ASSERT(component->is_whole(), component->file.value);
   if (is_unreadable_) context_.components.forget_unreadable();
   // It may have been removed while it was nowhere to be found here.
   context_.components.unsettled()[component->file.value] = context_.now();

@@ -31,10 +31,10 @@ Status Gathering::gather(const Request& request, const proto::Gather& asked) {
 
   PIF_ASSERT(component->lock.is_held(Mode::kKeepParity), component->file.value);
   const bool is_new = component->is_open();
-  if (is_new) component->enter(Stage::kSealing);
-  const daemon::AtExit end([&] {
-    if (is_new) component->end_change();
-  });
+  ComponentLock::Held sealing;
+  if (is_new) sealing = component->lock.try_acquire(Mode::kSeal);
+  if (is_new && !sealing.is_held())
+    return fail(Code::kRetry, fmt::format("file {} is being sealed", name_of(component->file)));
   Job job{keeper, file_length, keeper.pages(file_length), {}, {}, {}};
   PIF_TRY(write(request, *component, job));
   PIF_TRY(make_durable(component, job, is_new));
@@ -52,10 +52,9 @@ Result<bool> Gathering::check(const Request& request, const Component& component
   if (!is_same_shape(state.shape(), asked.shape()))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", asked.shape().file()));
   const std::uint64_t rows = keeper.layout.rows(keeper.index, file_length.records);
-  const Permission may_read = context_.may(Operation::kRead, component);
-  if (may_read == Permission::kLater)
+  if (component.is_open() && component.lock.is_held(Mode::kSeal))
     return fail(Code::kRetry, fmt::format("file {} is being sealed", asked.shape().file()));
-  const bool is_sealed = may_read == Permission::kNow;
+  const bool is_sealed = component.is_whole();
   if (!is_sealed && (rows > 0 || component.writer || component.by_append))
     return fail(Code::kInvalid, fmt::format("file {} has rows here that are not sealed", asked.shape().file()));
   const bool is_same_file = file_length_of(state.published()) == file_length && state.rows() == rows;

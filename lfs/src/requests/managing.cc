@@ -195,7 +195,8 @@ Status Managing::commit(FileId file) {
   if (!found) return {};
   const ComponentPtr component = *found;
   // What a member wrote that did not count.
-  if (context_.may(Operation::kFill, *component) == Permission::kNow) return remove(file, false);
+  if (component->is_open() && !component->by_append && component->lock.may_acquire(Mode::kFill))
+    return remove(file, false);
   if (component->state.state() != kSealed) return {};
   return context_.batch.commit(component, [](proto::ComponentState& state) { state.set_state(kCommitted); });
 }

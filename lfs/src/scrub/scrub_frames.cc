@@ -91,22 +91,24 @@ std::uint64_t ScrubFrames::frame_bytes(Range parity_rows) const {
   return bytes + rows * (component::kFrameHeaderBytes + 8);
 }
 
-Status ScrubFrames::await_others(Time patience) const {
-  job_.pass.await_leave();
-  const Component& c = *component_;
-  while (!job_.is_gone() && (c.lock.keeps_parity() || c.stage() != Stage::kResting)) {
+Result<ComponentLock::Held> ScrubFrames::lock(Time patience) const {
+  for (;;) {
+    job_.pass.await_leave();
+    if (job_.is_gone()) return ComponentLock::Held();
+    auto held = component_->lock.try_acquire(Mode::kKeepParity);
+    if (held.is_held()) return held;
     const Time now = job_.context().now();
-    if (now >= patience) return busy();
+    if (now >= patience) return fail(busy().error());
     job_.pass.wait_until(now + kLookAgain);
   }
-  return {};
 }
 
 // Behind all others. Room for them is taken before they are written: whoever covers rows writes behind it.
 std::optional<Status> ScrubFrames::copy(const std::deque<Range>& rows, Time patience) {
   if (job_.pass.only_look) return fail(Code::kCancelled, "as was asked for");
   Component& c = *component_;
-  if (Status free = await_others(patience); !free) return free;
+  const auto held = lock(patience);
+  if (!held) return fail(held.error());
   if (job_.is_gone()) return std::nullopt;
   if (Status opened = job_.context().components.open_parity(c, component::OpenMode::kCreate); !opened) return opened;
   if (!c.frames && job_.context().now() < patience) return std::nullopt;
@@ -133,19 +135,18 @@ Status ScrubFrames::write_frames(const ParityPlan& plan, std::uint64_t reserved)
   ParityRun run(job_.pass.keeping.peers, job_.storage, job_.pass.keeping.works, job_.keeper, members, plan, files);
   PIF_TRY(run.run(c.state.shape()));
   const ParityRun::Outcome& outcome = run.outcome();
-  Status written = job_.pass.keeping.works.run([&]() -> Status {
+  const Status written = job_.pass.keeping.works.run([&]() -> Status {
     PIF_TRY(component::sync(*files));
     PIF_TRY(job_.storage.sync_folder(job_.folder()));  // files that were missing have names now
     return read_back(outcome.frames);
   });
-  // If they were read anew meanwhile, others may have written where these are.
-  const bool is_ours = c.frames && c.frames->end >= reserved && outcome.end <= reserved;
-  if (written && !is_ours) written = busy();
+  PIF_ASSERT(c.frames && c.frames->end == reserved && outcome.end <= reserved, outcome.end, reserved);
+  ++c.frame_writes;
   if (written) {
     for (const component::Frame& frame : outcome.frames) replace_frame(*c.frames, frame);
   } else {
     c.frames.reset();
-    if (!c.lock.keeps_parity()) c.parity.reset();
+    c.parity.reset();
   }
   return written;
 }
