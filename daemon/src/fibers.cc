@@ -215,9 +215,9 @@ void each(Fibers& fibers, std::size_t count, std::size_t at_once, const std::fun
 
 bool Event::wait(Time until) {
   const auto id = fibers_.begin_wait();
-  waiting_.push_back(id);
+  add(id);
   const bool woken = fibers_.wait(id, until);
-  if (!woken) std::erase(waiting_, id);
+  if (!woken) remove(id);
   return woken;
 }
 

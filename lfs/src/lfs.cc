@@ -62,7 +62,8 @@ struct Lfs::Impl {
   Impl(Config config_in, World world)
       : config(std::move(config_in)),
         context(config, world, [this](net::PeerId peer) { return worker_host.identity_of(peer); }),
-        worker_host(config, world, context.fibers, context.operations) {
+        worker_host(config, world, context.fibers, context.operations,
+                    [this](net::PeerId worker) { context.input_locks.drop(worker); }) {
     context.operations.bind<&Impl::hello>(*this, When::kAlways);
     context.operations.bind<&Impl::stats>(*this, When::kAlways);
     context.operations.bind<&Impl::attach>(*this);

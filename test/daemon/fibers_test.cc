@@ -261,6 +261,45 @@ TEST_CASE("a thousand fibers of random waits all end, whatever goes on first") {
   }
 }
 
+[[noreturn]] void throw_it(const BrokenAssertion& broken) { throw std::logic_error(broken.to_string()); }
+
+TEST_CASE("a fresh value is one until its fiber waits, and to use it after that is an assertion") {
+  Fixture f;
+  const AssertionHandler before = set_assertion_handler(&throw_it);
+  const AtExit back([&] { set_assertion_handler(before); });
+  const auto look = [&](bool waits) {
+    f.fibers.start([&f, waits] {
+      const Fresh<int> value(f.fibers, 7);
+      f.log += std::to_string(*value);
+      if (waits) f.fibers.settle();
+      f.log += std::to_string(*value);
+    });
+  };
+  look(false);
+  CHECK(f.log == "77");
+  look(true);
+  CHECK_THROWS_AS(f.fibers.run(), std::logic_error);
+  CHECK(f.log == "777");
+}
+
+TEST_CASE("a stack that is given up tells how much of it was used") {
+  constexpr std::size_t kDeep = 24u << 10;
+  FiberStacks stacks(64u << 10, 0);
+  {
+    Fiber fiber(stacks, [] {
+      std::array<volatile char, kDeep> deep;
+      deep[0] = 1;
+    });
+    fiber.resume();
+  }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  CHECK(stacks.used_max() == 0);
+#else
+  CHECK(stacks.used_max() >= kDeep);
+  CHECK(stacks.used_max() <= stacks.bytes() / 2);
+#endif
+}
+
 // ---- ModeLock ------------------------------------------------------------------------------------------------------
 
 enum : unsigned { kRead, kWrite };
@@ -271,7 +310,7 @@ struct LockFixture : Fixture {
   std::vector<Fibers::WaitId> inside;
   void enter(const char* name, unsigned mode) {
     fibers.start([this, name, mode] {
-      const auto held = lock.acquire(fibers, mode);
+      const auto held = lock.acquire(fibers, mode, kNever);
       log += name;
       inside.push_back(fibers.begin_wait());
       fibers.wait(inside.back());
@@ -324,6 +363,104 @@ TEST_CASE("a fiber that is ended while it waits for a lock leaves the line") {
   f.fibers.end_all();
   CHECK(f.lock.waiting() == 0);
   CHECK_FALSE(f.lock.is_held(kWrite));
+}
+
+enum : unsigned { kLeft, kLeftToo, kRight };
+constexpr std::array<std::uint32_t, 3> kSidesBeside = {1u << kRight, 1u << kRight, 1u << kLeft | 1u << kLeftToo};
+
+TEST_CASE("who goes beside all that hold a lock or wait for it does not wait for them") {
+  Fixture f;
+  ModeLock lock(kSidesBeside);
+  auto left = lock.try_acquire(kLeft);
+  f.fibers.start([&] {
+    const auto held = lock.acquire(f.fibers, kLeftToo, kNever);
+    f.log += "l";
+    f.fibers.sleep_until(Time(std::chrono::seconds(1)));
+  });
+  CHECK(lock.is_wanted(kLeftToo));
+  CHECK_FALSE(lock.is_held(kLeftToo));
+  CHECK_FALSE(lock.may_acquire(kLeft));
+  auto right = lock.try_acquire(kRight);
+  CHECK(right.is_held());
+  f.fibers.start([&] {
+    const auto held = lock.acquire(f.fibers, kRight, kNever);
+    f.log += "r";
+  });
+  f.fibers.start([&] {
+    const auto held = lock.acquire(f.fibers, kLeft, kNever);
+    f.log += "L";
+  });
+  right.release();
+  f.fibers.run();
+  CHECK(f.log == "r");  // past two who go beside it
+  left.release();
+  f.fibers.run();
+  CHECK(f.log == "rl");  // in their order
+  f.clock.at = Time(std::chrono::seconds(1));
+  f.fibers.run();
+  CHECK(f.log == "rlL");
+  CHECK(lock.is_free());
+}
+
+TEST_CASE("a wait for a lock ends by its time, and those behind go on as if it had never been") {
+  LockFixture f;
+  f.enter("r", kRead);
+  f.fibers.start([&] {
+    CHECK_FALSE(f.lock.acquire(f.fibers, kWrite, Time(std::chrono::seconds(5))).is_held());
+    f.log += "late";
+  });
+  f.enter("q", kRead);
+  CHECK(f.log == "r");
+  f.clock.at = Time(std::chrono::seconds(5));
+  f.fibers.run();
+  CHECK(f.log == "rlateq");
+  CHECK_FALSE(f.lock.is_wanted(kWrite));
+  CHECK(f.lock.waiting() == 0);
+}
+
+TEST_CASE("whose turn comes in the moment in which his time is over has the lock") {
+  LockFixture f;
+  auto held = f.lock.try_acquire(kWrite);
+  f.fibers.start([&] {
+    f.fibers.sleep_until(Time(std::chrono::seconds(5)));
+    held.release();  // the other one is ready already, by its time
+  });
+  f.fibers.start([&] { CHECK(f.lock.acquire(f.fibers, kWrite, Time(std::chrono::seconds(5))).is_held()); });
+  f.clock.at = Time(std::chrono::seconds(5));
+  f.fibers.run();
+  CHECK(f.fibers.count() == 0);
+  CHECK(f.lock.is_free());
+}
+
+TEST_CASE(
+    "of many who want a lock for random times nobody is inside beside whom he must not be, and all wait bounded") {
+  HandClock clock;
+  std::mt19937 random(11);
+  Fibers fibers(clock, [&](std::size_t count) { return random() % count; });
+  ModeLock lock(kSidesBeside);
+  std::array<unsigned, 3> inside{};
+  unsigned came = 0, late = 0;
+  for (unsigned i = 0; i < 300; ++i)
+    fibers.start([&, mode = i % 3] {
+      for (unsigned turn = 0; turn < 10; ++turn) {
+        const auto held = lock.acquire(fibers, mode, clock.at + std::chrono::milliseconds(random() % 400));
+        ++(held.is_held() ? came : late);
+        if (!held.is_held()) continue;
+        ++inside[mode];
+        CHECK(inside[kLeft] + inside[kLeftToo] <= 1);
+        CHECK(inside[kRight] <= 1);
+        fibers.sleep_until(clock.at + std::chrono::milliseconds(1 + random() % 3));
+        --inside[mode];
+      }
+    });
+  for (unsigned turn = 0; fibers.count() > 0; ++turn) {
+    REQUIRE(turn < 20'000);
+    clock.at += std::chrono::milliseconds(1);
+    fibers.run();
+  }
+  CHECK(came > 500);
+  CHECK(late > 500);
+  CHECK(lock.is_free());
 }
 
 }  // namespace

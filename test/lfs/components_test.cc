@@ -10,6 +10,12 @@ using namespace pif::lfs::test;
 
 namespace {
 
+class HandClock final : public Clock {
+ public:
+  Time now() const override { return Time{}; }
+  std::int64_t wall_seconds() const override { return 0; }
+};
+
 struct Table {
   Table() { REQUIRE_OK(storage->make_folder("/lfs0/data")); }
 
@@ -36,7 +42,16 @@ struct Table {
     auto state = component.state;
     state.set_state(kCommitted);
     components.set_state(component, state);
-    component.enter(Stage::kResting);
+  }
+
+  // Files 1 to 3, for different changes.
+  std::vector<LockedComponent> lock_three() {
+    std::vector<LockedComponent> out;
+    for (const Mode mode : {Mode::kAppend, Mode::kCheckpoint, Mode::kOverwrite}) {
+      const auto component = components.find_in_memory(FileId(out.size() + 1));
+      out.push_back({component, component->lock.try_acquire(mode)});
+    }
+    return out;
   }
 
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
@@ -44,7 +59,9 @@ struct Table {
   std::shared_ptr<kv::MemoryState> kept = kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size()));
   std::unique_ptr<kv::Store> store = kv::open_memory(kept);
   Numbers numbers;
-  Components components{"/lfs0", *storage, *store, numbers};
+  HandClock clock;
+  daemon::Fibers fibers{clock};
+  Components components{"/lfs0", *storage, *store, numbers, fibers};
 };
 
 }  // namespace
@@ -56,7 +73,7 @@ TEST_CASE("of many components those that nobody uses are forgotten; one that is 
   const auto held = table.components.find(FileId(5)).value();
   for (std::uint64_t file = 1; file < count; ++file) REQUIRE_OK(table.components.find(FileId(file)));
   const auto pinned = table.components.find(FileId(count)).value().get();
-  pinned->enter(Stage::kOverwriting);
+  const auto lock = pinned->lock.try_acquire(Mode::kOverwrite);
   table.components.evict();
   CHECK(table.components.find_in_memory(FileId(6)) == nullptr);
   CHECK(table.components.find_in_memory(FileId(count)).get() == pinned);
@@ -67,17 +84,22 @@ TEST_CASE("of many components those that nobody uses are forgotten; one that is 
 TEST_CASE("what is busy in any way is not forgotten") {
   using Busy = std::function<void(Component&)>;
   const Busy busy[] = {
-      [](Component& c) { c.catalogued = false; },       [](Component& c) { c.enter(Stage::kOverwriting); },
-      [](Component& c) { c.enter(Stage::kAppending); }, [](Component& c) { c.enter(Stage::kCheckpointing); },
-      [](Component& c) { c.enter(Stage::kFailed); },    [](Component& c) { c.dirty = true; },
-      [](Component& c) { c.committing = true; },        [](Component& c) { c.applied = 1; },
-      [](Component& c) { c.queued_changes = 1; }};
+      [](Component& c) { c.catalogued = false; },
+      [](Component& c) {
+        c.set_failed({Code::kIo, "it failed", {}});
+      },
+      [](Component& c) { c.dirty = true; },
+      [](Component& c) { c.applied = 1; },
+  };
   Table table;
+  std::vector<ComponentLock::Held> locks;
   const std::uint64_t count = Components::kKnownMax + 1;
   table.put(count);
   for (std::uint64_t file = 1; file <= count; ++file) REQUIRE_OK(table.components.find(FileId(file)));
   std::uint64_t file = 0;
   for (const auto& make_busy : busy) make_busy(*table.components.find_in_memory(FileId(++file)));
+  for (unsigned mode = 0; mode < kModes; ++mode)
+    locks.push_back(table.components.find_in_memory(FileId(++file))->lock.try_acquire(static_cast<Mode>(mode)));
   table.components.evict();
   for (std::uint64_t one = 1; one <= file; ++one) CHECK(table.components.find_in_memory(FileId(one)) != nullptr);
   CHECK(table.components.find_in_memory(FileId(file + 1)) == nullptr);
@@ -93,9 +115,7 @@ TEST_CASE("over the limit the longest unused components lose their open files, t
   const auto is_open = [&](std::uint64_t file) {
     return table.components.find_in_memory(FileId(file))->mode.has_value();
   };
-  table.components.find_in_memory(FileId(1))->enter(Stage::kCheckpointing);
-  table.components.find_in_memory(FileId(2))->enter(Stage::kAppending);
-  table.components.find_in_memory(FileId(3))->enter(Stage::kOverwriting);
+  const auto locks = table.lock_three();
   REQUIRE_OK(
       table.components.open_writer(*table.components.find_in_memory(FileId(4))));  // 5 is open, too, but not written
   REQUIRE_OK(table.components.find(FileId(6)));                                    // used just now
@@ -130,12 +150,9 @@ TEST_CASE("whoever is written next gets the place of the writer that was unused 
       auto state = component->state;
       state.set_state(kCommitted);
       table.components.set_state(*component, state);
-      component->enter(Stage::kResting);
     }
   }
-  table.components.find_in_memory(FileId(1))->enter(Stage::kAppending);
-  table.components.find_in_memory(FileId(2))->enter(Stage::kCheckpointing);
-  table.components.find_in_memory(FileId(3))->enter(Stage::kOverwriting);
+  const auto locks = table.lock_three();
   REQUIRE_OK(table.components.open_writer(*table.make(Components::kWritersMax + 1)));
   CHECK_FALSE(is_written(4));
   for (const std::uint64_t file : {1, 2, 3, 5}) CHECK(is_written(file));
@@ -185,4 +202,57 @@ TEST_CASE("a shape or layout that cannot be is refused, from a request and from 
   REQUIRE_OK(transaction->commit());
   transaction.reset();
   CHECK(code_of(table.components.find(FileId(7))) == Code::kInvalid);
+}
+
+TEST_CASE("files stay open where what they hold is known nowhere else, or somebody is at them") {
+  Table table;
+  const auto component = table.make(1);
+  CHECK(Components::is_spare(*component));
+  REQUIRE_OK(table.components.open_writer(*component));
+  CHECK_FALSE(Components::is_spare(*component));
+  auto state = component->state;
+  state.set_state(kCommitted);
+  table.components.set_state(*component, state);
+  CHECK(Components::is_spare(*component));  // what its writer knows is in the catalogue
+  component->dirty = true;
+  CHECK_FALSE(Components::is_spare(*component));
+  component->dirty = false;
+  for (unsigned i = 0; i < kModes; ++i) {
+    const auto mode = static_cast<Mode>(i);
+    const auto held = component->lock.try_acquire(mode);
+    const bool needs_none = mode == Mode::kInput || mode == Mode::kClose || mode == Mode::kNoteCommitted;
+    CAPTURE(i);
+    CHECK(Components::is_spare(*component) == needs_none);
+  }
+}
+
+TEST_CASE("who waits for a component hears at once that it failed, or was removed") {
+  Table table;
+  for (const bool is_removed : {false, true}) {
+    const auto component = table.make(is_removed ? 1 : 2);
+    bool has_heard = false;
+    table.fibers.start([&] { has_heard = component->changed.wait(); });
+    table.fibers.run();
+    CHECK_FALSE(has_heard);
+    if (is_removed) table.components.forget(*component);
+    if (!is_removed) table.components.set_failed(*component, {Code::kIo, "the disk", {}});
+    table.fibers.run();
+    CHECK(has_heard);
+    CHECK_FALSE(component->is_whole());
+    CHECK(code_of(check_there(*component)) == (is_removed ? Code::kStaleFile : Code::kIo));
+  }
+}
+
+TEST_CASE("whoever waits for the lock of a component that goes meanwhile does not get it") {
+  Table table;
+  const auto component = table.make(1);
+  auto held = component->lock.try_acquire(Mode::kKeepParity);
+  std::optional<Code> code;
+  table.fibers.start([&] { code = code_of(lock_component(table.fibers, *component, Mode::kAddParity, kNever)); });
+  CHECK_FALSE(code);
+  table.components.forget(*component);
+  held.release();
+  table.fibers.run();
+  CHECK(code == Code::kStaleFile);
+  CHECK(component->lock.is_free());
 }

@@ -139,7 +139,7 @@ struct Host {
     Operations operations;
     daemon::Fibers fibers(self.clock());
     WorkerHost host(config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
-                    fibers, operations);
+                    fibers, operations, [](net::PeerId) {});
     const daemon::AtExit end([&] { fibers.end_all(); });
     while (true) {
       auto delivery = self.messenger().receive(fibers.next_deadline());

@@ -438,8 +438,9 @@ void AppendCoordinator::wait_for_work(File& file) {
   if (wants && file.is_acting && file.publishing == Publishing::kNothing) until = std::min(until, file.note_again);
   PIF_ASSERT(until > context_.now(), file.component->file.value);  // else there is work
   file.wait = context_.fibers.begin_wait();
-  file.component->end_at_change(context_.fibers, file.wait);  // it may be removed
+  file.component->changed.add(file.wait);  // it may be removed
   context_.fibers.wait(file.wait, until);
+  file.component->changed.remove(file.wait);
 }
 
 // The deputy notes it first: then what is shown here is never longer than what it keeps.

@@ -19,11 +19,6 @@ constexpr std::size_t kWaitingBytesMax = 128u << 20;    // of one user, whose ro
 constexpr std::uint64_t kRoundBytesMax = 16u << 20;     // written before a sync
 constexpr Duration kWaitMax = std::chrono::seconds(6);  // for rows before ours: longer than the deadline of a grant
 
-Status check_there(const Component& component) {
-  if (component.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
-  return component.failure ? Status(fail(*component.failure)) : Status();
-}
-
 // Where they begin in their component.
 std::uint64_t begin_of(const component::Shape& shape, std::uint64_t first, std::uint32_t within) {
   return shape.format.is_fixed() ? first * shape.format.record_length + within : first;
@@ -128,7 +123,7 @@ Status Appending::append_rows(const Request& request, const proto::AppendRows& a
                   request.packet.body.span()};
   PIF_TRY(LfsContext::check_not_older(*component));
   PIF_TRY(check_takes_rows(component->state.shape(), component->layout, component->state.rows(), rows.base));
-  PIF_TRY(context_.check_not_held(*component));
+  PIF_TRY(LfsContext::check_not_held(*component));
   PIF_TRY(check_body(*component, asked, rows.body));
   PIF_TRY(check_generation(*component, rows.generation));
   PIF_TRY_VALUE(Line* const line, line_of(component));
@@ -136,9 +131,11 @@ Status Appending::append_rows(const Request& request, const proto::AppendRows& a
   const daemon::AtExit leave([&] {
     if (--line->requests == 0) lines_.erase(component->file.value);
   });
-  PIF_TRY_VALUE(const Place place, wait_for_turn(request, *line, rows));
-  if (place == Place::kNow) return write(*line, rows);
-  PIF_ASSERT(place == Place::kThere, place);
+  ComponentLock::Held held;
+  PIF_TRY_VALUE(const auto place, wait_for_turn(request, *line, rows, held));
+  if (*place == Place::kNow) return write(*line, rows, std::move(held));
+  PIF_ASSERT(*place == Place::kThere, *place);
+  held.release();
   const auto round = line->round;
   if (!round) return {};  // a repeated request: durable already
   wait_for_end(round);
@@ -157,8 +154,8 @@ Result<Appending::Line*> Appending::line_of(const ComponentPtr& component) {
 
 // ---- a request's turn ----------------------------------------------------------------------------------------------
 
-Result<Appending::Place> Appending::wait_for_turn(const Request& request, Line& line, const Rows& rows) {
-  Component& c = *line.component;
+Result<daemon::Fresh<Appending::Place>> Appending::wait_for_turn(const Request& request, Line& line, const Rows& rows,
+                                                                 ComponentLock::Held& held) {
   std::size_t& waiting_bytes = bytes_of_user_[request.who.uid.value_or(context_.config.uid)];
   PIF_TRY(check_room(waiting_bytes, request, line));
   waiting_bytes += rows.body.size();
@@ -166,45 +163,72 @@ Result<Appending::Place> Appending::wait_for_turn(const Request& request, Line& 
     PIF_ASSERT(waiting_bytes >= rows.body.size(), waiting_bytes, rows.body.size());
     waiting_bytes -= rows.body.size();
   });
-  const QueuedChange queued(line.component);
   const Time deadline = std::min(request.deadline, context_.now() + kWaitMax);
   for (;;) {
-    PIF_TRY(check_there(c));
-    if (rows.generation < c.state.generation())
+    PIF_TRY(check_there(*line.component));
+    if (rows.generation < line.component->state.generation())
       return fail(Code::kRetry, "the reserved range was cancelled: reserve again");
-    if (takes_rows(line) && rows.generation <= c.state.generation()) {
-      if (!line.round) PIF_TRY(context_.components.open_writer(c));
-      const Place place = place_of(c, rows);
-      if (place == Place::kWrong) return fail(Code::kInvalid, "these rows overlap others that are there");
-      // Who fills up a row reads what is durable of it.
-      const bool is_first = rows.within == 0 || !line.round;
-      if (place == Place::kThere || (place == Place::kNow && is_first)) return place;
-    } else if (takes_rows(line) && !line.round) {
-      PIF_TRY(begin_generation(line.component, rows));
-      continue;
-    }
+    PIF_TRY_VALUE(const Place place, look(line, rows, deadline, held));
+    if (place == Place::kWrong) return fail(Code::kInvalid, "these rows overlap others that are there");
+    if (place != Place::kEarly) return daemon::Fresh<Place>(context_.fibers, place);
+    if (held.is_held()) continue;  // it had to be waited for: all is looked at anew
     if (!wait_for_change(line, rows, deadline)) return fail(Code::kRetry, "the rows before these did not come in time");
   }
 }
 
+Result<Appending::Place> Appending::look(Line& line, const Rows& rows, Time deadline, ComponentLock::Held& held) {
+  Component& c = *line.component;
+  if (line.round) {
+    if (!line.round->takes_more() || rows.generation > c.state.generation()) return Place::kEarly;
+    const Place place = place_of(c, rows);
+    // Who fills up a row reads what is durable of it.
+    return place == Place::kNow && rows.within > 0 ? Place::kEarly : place;
+  }
+  if (!held.is_held()) {
+    PIF_TRY(lock(line, deadline, held));
+    return Place::kEarly;
+  }
+  if (rows.generation > c.state.generation()) {
+    PIF_TRY(begin_generation(line.component, rows));
+    return Place::kEarly;
+  }
+  PIF_TRY(context_.components.open_writer(c));
+  const Place place = place_of(c, rows);
+  if (place == Place::kEarly) held.release();  // others go first
+  return place;
+}
+
+// Of several who want it one waits, and the others join the round that it begins.
+Status Appending::lock(Line& line, Time deadline, ComponentLock::Held& held) {
+  Component& c = *line.component;
+  PIF_TRY(LfsContext::check_not_held(c));  // by a worker that came since
+  held = c.lock.try_acquire(Mode::kAppend);
+  if (held.is_held() || line.is_locking) return {};
+  line.is_locking = true;
+  const daemon::AtExit end([&] {
+    line.is_locking = false;
+    c.changed.notify();
+  });
+  PIF_TRY_VALUE(held, lock_component(context_.fibers, c, Mode::kAppend, deadline));
+  return {};
+}
+
 Status Appending::check_room(std::size_t waiting_bytes, const Request& request, const Line& line) const {
   const Component& c = *line.component;
-  const bool must_wait = request.envelope().append_rows().first() > c.state.rows() || c.stage() == Stage::kAppending;
+  const bool must_wait = request.envelope().append_rows().first() > c.state.rows() || c.lock.is_held(Mode::kAppend);
   if (!must_wait || waiting_bytes + request.packet.body.size() <= kWaitingBytesMax) return {};
   return fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here",
                                         request.who.uid.value_or(context_.config.uid), kWaitingBytesMax >> 20));
 }
 
-bool Appending::takes_rows(const Line& line) const {
-  if (line.round) return line.round->takes_more();
-  return context_.may(Operation::kAppend, *line.component) == Permission::kNow;
-}
-
 bool Appending::wait_for_change(Line& line, const Rows& rows, Time until) {
   const auto id = context_.fibers.begin_wait();
-  line.component->end_at_change(context_.fibers, id);
+  line.component->changed.add(id);
   const auto at = line.early.emplace(begin_of(line.component->shape, rows.first, rows.within), id);
-  const daemon::AtExit leave([&] { line.early.erase(at); });
+  const daemon::AtExit leave([&] {
+    line.early.erase(at);
+    line.component->changed.remove(id);
+  });
   return context_.fibers.wait(id, until);
 }
 
@@ -248,17 +272,17 @@ Status Appending::begin_generation(const ComponentPtr& component, const Rows& ro
     if (state.shape().index() != 0 && is_longer) *state.mutable_published() = wire::proto_of(base);
   };
   if (tail == tail_of(c.state)) {
-    change(c.state);  // nothing to drop: durable with the rows
-    c.notify();       // those of an older generation
+    change(c.state);     // nothing to drop: durable with the rows
+    c.changed.notify();  // those of an older generation
     return {};
   }
   // The catalogue must know the shorter length before the files lose what is past it.
   ++c.changes;
-  c.enter(Stage::kAppending);
+  PIF_ASSERT(c.lock.is_held(Mode::kAppend), c.file.value);
   context_.components.drop_writer(c);
   const Status committed = context_.batch.commit(component, change);
-  c.end_change();
   context_.components.drop_writer(c);
+  c.changed.notify();
   return committed;
 }
 
@@ -281,14 +305,15 @@ Appending::Place Appending::place_of(const Component& c, const Rows& w) {
 
 // ---- a round -------------------------------------------------------------------------------------------------------
 
-Status Appending::write(Line& line, const Rows& rows) {
+Status Appending::write(Line& line, const Rows& rows, ComponentLock::Held held) {
   Component& c = *line.component;
   const bool is_first = !line.round;
-  PIF_ASSERT(rows.generation == c.state.generation() && takes_rows(line), c.file.value, rows.generation);
+  PIF_ASSERT(rows.generation == c.state.generation(), c.file.value, rows.generation);
+  PIF_ASSERT(is_first ? held.is_held() : line.round->takes_more(), c.file.value, is_first);
   if (is_first) {
     PIF_ASSERT(c.writer && c.writer->rows() >= c.state.rows(), c.file.value, c.state.rows());
     line.round = std::make_shared<Round>(context_.fibers);
-    c.enter(Stage::kAppending);
+    line.round->held = std::move(held);
   }
   const auto round = line.round;
   round->bytes += rows.body.size();
@@ -303,7 +328,8 @@ Status Appending::write(Line& line, const Rows& rows) {
   PIF_ASSERT(line.round == round, c.file.value);
   line.round.reset();
   if (!*round->result) context_.components.drop_writer(c);  // the next one goes on after what is durable
-  c.end_change();
+  round->held.release();
+  c.changed.notify();
   round->ended.notify();
   return *round->result;
 }
@@ -351,7 +377,7 @@ Status Appending::make_durable(const ComponentPtr& component, Round& round) {
   round.is_closed = true;
   PIF_TRY(check_there(c));
   PIF_TRY(round.written);
-  PIF_ASSERT(c.writer && c.stage() == Stage::kAppending, c.file.value, c.stage());
+  PIF_ASSERT(c.writer && round.held.is_held(), c.file.value);
   PIF_TRY_VALUE(const component::Tail tail, c.writer->finish());
   PIF_ASSERT(tail.rows >= c.state.rows() && tail.bytes >= c.state.bytes(), tail.rows, c.state.rows());
   const std::uint64_t applied = c.applied;

@@ -40,6 +40,7 @@ class Appending {
     std::uint64_t bytes = 0;
     Status written;
     std::optional<Status> result;
+    ComponentLock::Held held;  // the component's
     daemon::Event ended;
   };
   struct Line {  // of one component
@@ -47,6 +48,7 @@ class Appending {
     std::size_t requests = 0;
     std::shared_ptr<Round> round;                                // under way
     std::multimap<std::uint64_t, daemon::Fibers::WaitId> early;  // by where their rows begin
+    bool is_locking = false;  // one request waits for the component's lock; the others join its round
   };
   enum class Place : std::uint8_t { kNow, kEarly, kThere, kWrong };
 
@@ -60,12 +62,15 @@ class Appending {
                                   std::span<const std::byte> body);
   [[nodiscard]] Result<Line*> line_of(const ComponentPtr& component);
 
-  // kNow: the rows can be written; kThere: they were.
-  [[nodiscard]] Result<Place> wait_for_turn(const Request& request, Line& line, const Rows& rows);
+  // kNow: the rows can be written, in the round that is under way, or in a new one with `held`; kThere: they were.
+  [[nodiscard]] Result<daemon::Fresh<Place>> wait_for_turn(const Request& request, Line& line, const Rows& rows,
+                                                           ComponentLock::Held& held);
+  // One try. kEarly: until something changes nothing can be said.
+  [[nodiscard]] Result<Place> look(Line& line, const Rows& rows, Time deadline, ComponentLock::Held& held);
+  [[nodiscard]] Status lock(Line& line, Time deadline, ComponentLock::Held& held);
   [[nodiscard]] Status check_room(std::size_t waiting_bytes, const Request& request, const Line& line) const;
   // False: until then nothing has changed.
   bool wait_for_change(Line& line, const Rows& rows, Time until);
-  bool takes_rows(const Line& line) const;
   // The component drops what is behind `base`. It may wait.
   [[nodiscard]] Status begin_generation(const ComponentPtr& component, const Rows& rows);
   [[nodiscard]] Result<component::Tail> base_tail(Component& component, const FileLength& base);
@@ -73,7 +78,7 @@ class Appending {
   static Place place_of(const Component& component, const Rows& rows);
 
   // Returns when they are durable.
-  [[nodiscard]] Status write(Line& line, const Rows& rows);
+  [[nodiscard]] Status write(Line& line, const Rows& rows, ComponentLock::Held held);
   [[nodiscard]] Status write_one(Component& component, const Rows& rows);
   [[nodiscard]] Status write_fixed(Component& component, const Rows& rows);
   [[nodiscard]] Status fill_row(Component& component, const Rows& rows);

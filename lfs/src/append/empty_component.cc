@@ -19,8 +19,7 @@ Result<ComponentPtr> make_empty(LfsContext& context, const proto::ComponentShape
   }
   made->state.set_state(kCommitted);
   made->make_by_append();
-  made->enter(Stage::kResting);
-  PIF_ASSERT(made->state.rows() == 0, file.value, made->state.rows());
+  PIF_ASSERT(made->is_whole() && made->state.rows() == 0, file.value, made->state.rows());
   return made;
 }
 

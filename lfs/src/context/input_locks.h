@@ -1,17 +1,16 @@
 // Components that workers have as inputs: nobody changes them meanwhile. The PIF Server refuses writers of a file that
 // a tool holds, but not those who got their capability before and whose lease it has forgotten (a broken connection, a
-// restart).
+// restart). So a worker holds the component's lock until it has gone.
 #pragma once
 
-#include <algorithm>
 #include <functional>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "pif/base/assert.h"
 #include "pif/base/ids.h"
 #include "pif/net/messenger.h"
+#include "store/components.h"
 
 namespace pif::lfs {
 
@@ -22,24 +21,23 @@ class InputLocks {
   explicit InputLocks(IsWorker is_worker) : is_worker_(std::move(is_worker)) {}
 
   bool is_worker(net::PeerId peer) const { return is_worker_(peer); }
-  // Until the worker ends.
-  void add(FileId file, net::PeerId worker) {
-    std::erase_if(holders_, [this](const auto& held) { return !is_held(held.second); });
-    PIF_ASSERT(worker != 0 && file.value != 0, file.value);
-    holders_[file.value].insert(worker);
+  // Whether that worker has the file's component.
+  bool has(net::PeerId worker, FileId file) const {
+    const auto found = inputs_.find(worker);
+    return found != inputs_.end() && found->second.contains(file.value);
   }
-  bool is_held(FileId file) const {
-    const auto found = holders_.find(file.value);
-    return found != holders_.end() && is_held(found->second);
+  // Until drop(worker). input: held as kInput.
+  void keep(net::PeerId worker, LockedComponent input) {
+    PIF_ASSERT(is_worker(worker) && input.held.is_held() && input.component->lock.is_held(Mode::kInput), worker);
+    const auto id = input.component->file.value;
+    inputs_[worker].try_emplace(id, std::move(input));
   }
+  // It has gone.
+  void drop(net::PeerId worker) { inputs_.erase(worker); }
 
  private:
-  bool is_held(const std::set<net::PeerId>& workers) const {
-    return std::any_of(workers.begin(), workers.end(), is_worker_);
-  }
-
   IsWorker is_worker_;
-  std::unordered_map<std::uint64_t, std::set<net::PeerId>> holders_;  // by file
+  std::unordered_map<net::PeerId, std::unordered_map<std::uint64_t, LockedComponent>> inputs_;  // by worker and file
 };
 
 }  // namespace pif::lfs

@@ -76,12 +76,9 @@ Status LfsContext::check_epoch(Component& component, const Capability& capabilit
 }
 
 Status LfsContext::note_committed(const ComponentPtr& component) {
-  if (component->state.state() != kSealed || component->committing) return {};
-  component->committing = true;
-  const daemon::AtExit end([&] {
-    PIF_ASSERT(component->committing, component->file.value);
-    component->committing = false;
-  });
+  if (component->state.state() != kSealed) return {};
+  const auto noting = component->lock.try_acquire(Mode::kNoteCommitted);
+  if (!noting.is_held()) return {};
   return batch.commit(component, [](proto::ComponentState& state) { state.set_state(kCommitted); });
 }
 
@@ -90,7 +87,7 @@ Status LfsContext::check_not_older(const Component& component) {
 }
 
 Status LfsContext::check_not_held(const Component& component) {
-  if (!input_locks.is_held(component.file)) return {};
+  if (!component.lock.is_wanted(Mode::kInput)) return {};
   return fail(Code::kBusy,
               fmt::format("file {} is held against writing by a tool that reads it", name_of(component.file)));
 }
@@ -137,10 +134,10 @@ Result<ComponentPtr> LfsContext::published(const Request& request, FileId file) 
   if (may_be_lost) PIF_TRY(check_not_lost(file, adds_rows(request.envelope())));
   PIF_TRY_VALUE(auto component, std::move(found));
   PIF_TRY(check_epoch(*component, request.capability));
-  const Permission may_read = may(Operation::kRead, *component);
-  if (may_read == Permission::kNever)
+  if (component->is_open() && component->lock.is_held(Mode::kSeal))
+    return fail(Code::kRetry, fmt::format("file {} is being sealed", name_of(file)));
+  if (!component->is_whole())
     return fail(Code::kInvalid, fmt::format("file {} is still being written: seal and commit it first", name_of(file)));
-  if (may_read == Permission::kLater) return fail(Code::kRetry, fmt::format("file {} is being sealed", name_of(file)));
   PIF_TRY(component::check_tail(component->shape, tail_of(component->state)));
   components.touch(*component, now());
   return component;

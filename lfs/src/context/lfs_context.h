@@ -34,7 +34,7 @@ struct LfsContext {
         world(std::move(world_in)),
         fibers(world.messenger.clock(), world.pick),
         turns(world.messenger, config.name),
-        components(config.root, world.storage, world.catalogue, numbers),
+        components(config.root, world.storage, world.catalogue, numbers, fibers),
         batch(components, numbers, world.messenger.clock(), world.health, fibers),
         view(config.key, config.node),
         authorizer(config.key, world.messenger, worker_identity),
@@ -67,7 +67,6 @@ struct LfsContext {
   Standing standing = Standing::kServing;
   std::string stale;                  // why, for people
   std::uint32_t rebuilt_percent = 0;  // NodeInfo
-  bool checkpointing = false;  // the redo log is being emptied, or is about to be: nothing is appended to what is dirty
 
   Time now() const { return world.messenger.clock().now(); }
   // Runs `work` away from the loop, and returns what it returns. Called by a fiber.
@@ -89,12 +88,11 @@ struct LfsContext {
   // The same before rows are taken. A returning LFS takes those of files that it has caught up with: kRetry of others.
   [[nodiscard]] Status check_takes(const proto::ComponentShape& shape) const;
 
-  // What is under way, and what is about to be, decides who may do what to a component (component_stage.h).
-  Permission may(Operation what, const Component& component) const { return component.may(what, checkpointing); }
   // A component that is about to change, if it may at all: kUnsupported for an older one.
   [[nodiscard]] static Status check_not_older(const Component& component);
-  // A component that is about to change; kBusy while a tool reads it.
-  [[nodiscard]] Status check_not_held(const Component& component);
+  // A component that is about to change; kBusy while a tool reads it, or waits to. So nobody waits for the end of a
+  // tool.
+  [[nodiscard]] static Status check_not_held(const Component& component);
   // A component that is complete, for somebody with rights to it. That he has them without the right to create proves
   // that the file is committed. It is not noted: only the server's word says when that was (docs/FORMAT.md "Who is how
   // old").

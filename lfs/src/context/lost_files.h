@@ -27,7 +27,8 @@ class LostFiles {
     any_ = false;
     files_ = std::move(ids);
   }
-  // Of an LFS that has all others, one that it makes anew (scrub/entry_mend.h).
+  // Of an LFS that has all others, one that it makes anew (scrub/component_mend.h). No lock says so: for most of that
+  // time there is no component to have one.
   void begin_mending(FileId file) { mended_ = file; }
   void end_mending() { mended_.reset(); }
   bool is_mended(FileId file) const { return mended_ == file; }

@@ -63,9 +63,9 @@ Status Overwriting::take(const Request& request, FileId file, const Asked& asked
   const RequestKey key{request.who.session, request.envelope().id()};
   PIF_TRY_VALUE(const bool was_done, is_done(key));
   if (was_done) return {};
-  PIF_TRY(context_.check_not_held(*component));
+  PIF_TRY(LfsContext::check_not_held(*component));
   PIF_TRY(context_.components.open_files(*component, component::OpenMode::kWrite));
-  Waiting waiting{key, component, QueuedChange(component), asked, request.packet.body.span(), request.deadline};
+  Waiting waiting{key, component, asked, request.packet.body.span(), request.deadline};
   PIF_TRY(look_at(waiting));
   queued_bytes_ += waiting.bytes();
   queue_.push_back(&waiting);
@@ -150,9 +150,10 @@ Status Overwriting::clear_hurdle(Waiting& waiting) {
     }
     case Hurdle::kCold: warm(waiting); break;
     case Hurdle::kBusy:
-      while (context_.may(Operation::kOverwrite, c) == Permission::kLater && !waiting.is_taken)
-        if (!c.await_change(context_.fibers, waiting.deadline))
-          return fail(Code::kRetry, "the overwrite could not begin in time");
+      PIF_TRY(LfsContext::check_not_held(c));  // by a worker that came since
+      waiting.held = c.lock.acquire(context_.fibers, Mode::kOverwrite, waiting.deadline);
+      if (!waiting.held.is_held()) return fail(Code::kRetry, "the overwrite could not begin in time");
+      if (is_checkpointing_ || holding_.is_asked()) waiting.held.release();
       break;
     case Hurdle::kNone: break;
   }
@@ -239,7 +240,14 @@ void Overwriting::serve() {
 }
 
 void Overwriting::wait_while_held() {
-  while (holding_.is_asked()) go_on_.wait();
+  while (holding_.is_asked()) {
+    unlock_queue();
+    go_on_.wait();
+  }
+}
+
+void Overwriting::unlock_queue() {
+  for (Waiting* const waiting : queue_) waiting->held.release();
 }
 
 void Overwriting::look_again() {
@@ -264,6 +272,7 @@ void Overwriting::leave_queue(const Waiting& waiting) {
 void Overwriting::answer(Waiting& waiting, Status result) {
   PIF_ASSERT(!waiting.result);
   waiting.is_taken = true;
+  waiting.held.release();
   waiting.result = std::move(result);
   context_.fibers.wake(waiting.wait);
 }
@@ -271,21 +280,17 @@ void Overwriting::answer(Waiting& waiting, Status result) {
 // ---- batches -------------------------------------------------------------------------------------------------------
 
 bool Overwriting::write_batch() {
-  PIF_ASSERT(!is_busy_ && !context_.checkpointing);
+  PIF_ASSERT(!is_busy_ && !is_checkpointing_);
   Batch batch;
   gather(batch);
   auto& images = batch.images.images();
   PIF_ASSERT(images.empty() == batch.changes.empty(), batch.changes.size());
   if (images.empty()) return false;
   is_busy_ = true;
-  const daemon::AtExit end([&] {
-    is_busy_ = false;
-    for (const auto& image : images)
-      if (image.component->stage() == Stage::kOverwriting) image.component->end_change();
-  });
+  const daemon::AtExit end([&] { is_busy_ = false; });
   add_to_log(batch);
   const Status written = context_.disk([this] { return context_.log.write_batch(); });
-  PIF_ASSERT(is_busy_ && !context_.checkpointing);
+  PIF_ASSERT(is_busy_ && !is_checkpointing_);
   context_.log.end_batch(written.has_value());
   if (!written) spdlog::error("{}", written.error().text);
   if (written) context_.numbers.became_durable(images.back().number);
@@ -330,7 +335,7 @@ bool Overwriting::join(Batch& batch, Waiting& waiting, Passed& passed) {
     answer(waiting, changed ? Status() : fail(changed.error()));
     return true;
   }
-  if (waiting.component->stage() != Stage::kOverwriting) waiting.component->enter(Stage::kOverwriting);
+  PIF_ASSERT(waiting.held.is_held(), waiting.component->file.value);  // until it is answered
   batch.changes.push_back(&waiting);
   if (waiting.key.session != 0) batch.keys.insert(waiting.key);
   return true;
@@ -339,8 +344,9 @@ bool Overwriting::join(Batch& batch, Waiting& waiting, Passed& passed) {
 // Then neither can those of the same file begin that came later.
 bool Overwriting::is_blocked(Waiting& waiting, Passed& passed) {
   if (passed.files.contains(waiting.component->file.value)) return true;
-  const bool is_later = context_.may(Operation::kOverwrite, *waiting.component) == Permission::kLater;
-  if (waiting.hurdle == Hurdle::kNone && is_later) {
+  if (waiting.hurdle == Hurdle::kNone && !waiting.held.is_held())
+    waiting.held = waiting.component->lock.try_acquire(Mode::kOverwrite);
+  if (waiting.hurdle == Hurdle::kNone && !waiting.held.is_held()) {
     waiting.hurdle = Hurdle::kBusy;
     context_.fibers.wake(waiting.wait);
   }
@@ -364,8 +370,7 @@ bool Overwriting::is_answered(Batch& batch, Waiting& waiting) {
 // kBusy if the disk would hold up the loop. False: there is nothing to do, for rows of length 0.
 Result<bool> Overwriting::change_images(BatchImages& images, const Waiting& waiting) {
   Component& c = *waiting.component;
-  if (c.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
-  if (c.failure) return fail(*c.failure);
+  PIF_TRY(check_there(c));
   PIF_TRY(context_.components.open_files(c, component::OpenMode::kWrite));  // they may have been closed meanwhile
   const component::Reader reader = waiting.is_warm ? *c.reader : c.reader->cached();
   PIF_TRY_VALUE(const auto target, target_of(waiting, reader));
@@ -392,7 +397,7 @@ void Overwriting::add_to_log(Batch& batch) {
   for (auto& image : batch.images.images()) {
     image.number = context_.numbers.take();
     const Component& c = *image.component;
-    PIF_ASSERT(c.stage() == Stage::kOverwriting, c.file.value, c.stage());
+    PIF_ASSERT(c.lock.is_held(Mode::kOverwrite), c.file.value);
     PIF_ASSERT(c.mode && *c.mode != component::OpenMode::kRead, c.file.value);
     PIF_ASSERT(!image.bytes.empty(), c.file.value);
     context_.log.add(image.make_entry(), image.number);
@@ -402,7 +407,7 @@ void Overwriting::add_to_log(Batch& batch) {
 
 void Overwriting::bring_home(const BatchImages::Image& image, const Status& written) {
   Component& c = *image.component;
-  PIF_ASSERT(c.stage() == Stage::kOverwriting || c.failure || c.is_removed(), c.file.value, c.stage());
+  PIF_ASSERT(c.lock.is_held(Mode::kOverwrite), c.file.value);
   PIF_ASSERT(image.number > c.applied, image.number, c.applied);
   // A failed entry may be in the log all the same. What is made durable of the component from here on says that it has
   // no need of it: its image would put back a chunk that rows were added to since.
@@ -416,7 +421,7 @@ void Overwriting::bring_home(const BatchImages::Image& image, const Status& writ
 
 Status Overwriting::apply(const BatchImages::Image& image) {
   Component& c = *image.component;
-  PIF_ASSERT(c.stage() == Stage::kOverwriting, c.file.value, c.stage());
+  PIF_ASSERT(c.lock.is_held(Mode::kOverwrite) && c.is_whole(), c.file.value);
   PIF_TRY(context_.components.open_files(c, component::OpenMode::kWrite));
   dirty_.emplace(c.file.value, image.component);
   c.dirty = true;
@@ -433,9 +438,9 @@ Status Overwriting::apply(const BatchImages::Image& image) {
 Status Overwriting::outcome_of(const Waiting& waiting, const Status& written) {
   const Component& c = *waiting.component;
   PIF_TRY(written);
-  if (c.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
-  // The log has it: it will be there when the LFS has been started again. Until then nobody may see half of it.
-  if (c.failure) return fail(*c.failure);
+  // Of one that failed the log has it: it will be there when the LFS has been started again. Until then nobody may see
+  // half of it.
+  PIF_TRY(check_there(c));
   dedup_.add(waiting.key, context_.now());
   return {};
 }
@@ -454,33 +459,33 @@ bool Overwriting::is_checkpoint_due() const {
 }
 
 void Overwriting::checkpoint() {
-  context_.checkpointing = true;
-  wait_until_dirty_rest();
+  is_checkpointing_ = true;
+  unlock_queue();
+  wait_while_held();
+  const std::vector<LockedComponent> locked = lock_dirty();
+  wait_while_held();
   PIF_ASSERT(!is_busy_);
   is_busy_ = true;
   is_checkpoint_asked_ = false;
   const Status status = empty_log();
-  is_busy_ = context_.checkpointing = false;
+  is_busy_ = is_checkpointing_ = false;
   if (!status && !stuck_) stuck_ = status.error();
   if (!status) spdlog::error("{}", status.error().text);
-  for (const auto& [id, component] : dirty_) {
+  for (const auto& [id, component] : dirty_)
     if (status) component->dirty = false;
-    component->notify();  // it may be appended to
-  }
   if (status) dirty_.clear();
   for (const auto& done : std::exchange(flushers_, {})) done(status);
   look_again();
 }
 
-void Overwriting::wait_until_dirty_rest() {
-  for (;;) {
-    wait_while_held();
-    const auto busy = std::find_if(dirty_.begin(), dirty_.end(), [this](const auto& entry) {
-      return context_.may(Operation::kCheckpoint, *entry.second) == Permission::kLater;
-    });
-    if (busy == dirty_.end()) return;
-    busy->second->await_change(context_.fibers);
-  }
+// In turn behind those who change them, so that nothing more is appended to what is dirty before it is synced. Only
+// this fiber makes a component dirty.
+std::vector<LockedComponent> Overwriting::lock_dirty() {
+  std::vector<LockedComponent> locked;
+  for (const auto& [id, component] : dirty_)
+    locked.push_back({component, component->lock.acquire(context_.fibers, Mode::kCheckpoint, kNever)});
+  PIF_ASSERT(locked.size() == dirty_.size(), locked.size(), dirty_.size());
+  return locked;
 }
 
 Status Overwriting::empty_log() {
@@ -489,19 +494,14 @@ Status Overwriting::empty_log() {
   for (const auto& [id, component] : dirty_) {
     // What a failed sync was to write may be lost, and is never told of again: the log still has it.
     if (component->failure) return fail(cannot_empty(*component->failure));
-    PIF_ASSERT(component->dirty && component->files, id);
+    PIF_ASSERT(component->dirty && component->files && component->lock.is_held(Mode::kCheckpoint), id);
     components.push_back(component);
   }
-  for (const auto& component : components) component->enter(Stage::kCheckpointing);
-  const daemon::AtExit end([&] {
-    for (const auto& component : components)
-      if (component->stage() == Stage::kCheckpointing) component->end_change();
-  });
   PIF_TRY(sync_in_place(components));
   PIF_TRY(commit_tails(components));
   dedup_.expire(context_.now());
   PIF_ASSERT(!context_.log.failed());
-  PIF_ASSERT(is_busy_ && context_.checkpointing);
+  PIF_ASSERT(is_busy_ && is_checkpointing_);
   const LoggedRequests requests = dedup_.snapshot();
   return context_.disk([&] { return context_.log.checkpoint(0, requests); });
 }

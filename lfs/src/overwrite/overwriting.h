@@ -5,7 +5,7 @@
 //
 // Rules: (1) an image is computed from what is acknowledged before it: in-place data, and earlier images of its own
 // batch. Of fixed records a batch has one image of a chunk, which all requests change (images.h). (2) While a component
-// has images under way no rows are appended to it, and the other way round (component_stage.h). (3) The log starts over
+// has images under way no rows are appended to it, and the other way round (component_lock.h). (3) The log starts over
 // only when all in-place data are durable and the catalogue has the sums of their tails. (4) Overwrites of one
 // component that change the same chunk begin in the order in which they came. Of two components neither waits for what
 // the other has to read: what an image needs and is not in memory is read by the executor first, and the overwrite
@@ -59,16 +59,16 @@ class Overwriting {
     kNone,
     kUnpublished,  // LFS 0 is asked first
     kCold,         // what its image needs of chunks that change in part is not in memory
-    kBusy,         // its component goes through something else
+    kBusy,         // others have its component's lock
   };
   // One request, on the stack of its fiber.
   struct Waiting {
     RequestKey key;
     ComponentPtr component;
-    QueuedChange queued;
     Asked asked;
     std::span<const std::byte> body;
     Time deadline;
+    ComponentLock::Held held{};         // from the first try to join a batch on
     std::vector<ChunkRange> touched{};  // of fixed records
     std::uint64_t rows_end = 0;
     Hurdle hurdle = Hurdle::kNone;
@@ -111,6 +111,8 @@ class Overwriting {
   // ---- the fiber that has the log ----
   void serve();
   void wait_while_held();
+  // What waits in the queue gives back its locks, so that nobody waits for the log who could go on.
+  void unlock_queue();
   // Something may be able to begin.
   void look_again();
   void refuse_all();
@@ -135,9 +137,8 @@ class Overwriting {
 
   bool is_checkpoint_due() const;
   void checkpoint();
-  // A checkpoint waits until nothing changes what it syncs: of two syncs of one file each may hear of the other's
-  // failure.
-  void wait_until_dirty_rest();
+  // Nothing changes meanwhile what a checkpoint syncs: of two syncs of one file each may hear of the other's failure.
+  std::vector<LockedComponent> lock_dirty();
   [[nodiscard]] Status empty_log();
   [[nodiscard]] Status sync_in_place(const std::vector<ComponentPtr>& components);
   // Sums of tails are durable in the catalogue before the log forgets them.
@@ -155,6 +156,7 @@ class Overwriting {
   std::optional<Error> stuck_;  // the log cannot be emptied any more
   bool is_busy_ = false;
   bool is_checkpoint_asked_ = false;
+  bool is_checkpointing_ = false;
   bool has_news_ = false;
   daemon::Event news_;
   daemon::Event go_on_;

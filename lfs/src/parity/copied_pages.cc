@@ -37,7 +37,7 @@ Result<ComponentPtr> source_of(LfsContext& context, const Request& request) {
   if (shape.file() == capability.file.value || !keeps_parity(source->state.shape()) ||
       !is_same_shape(source->state.shape(), shape))
     return fail(Code::kInvalid, fmt::format("file {} is laid out otherwise", name_of(source->file)));
-  if (source->is_restoring || context.may(Operation::kRead, *source) != Permission::kNow)
+  if (source->lock.is_held(Mode::kRestore) || !source->is_whole())
     return fail(Code::kRetry, fmt::format("file {} is not complete here at the moment", name_of(source->file)));
   return source;
 }

@@ -60,7 +60,7 @@ template <typename Asked>
 Result<Covering::Target> Covering::target_of(const Request& request, const Asked& asked, const Keeper& keeper) {
   const FileLength base = file_length_of(asked.base());
   PIF_TRY_VALUE(ComponentPtr component, component_of(request, asked.shape(), keeper, base));
-  PIF_TRY(context_.check_not_held(*component));
+  PIF_TRY(LfsContext::check_not_held(*component));
   if (asked.generation() < component->state.parity_generation()) return fail(cancelled());
   return Target{std::move(component), keeper, asked.view(), asked.generation(), base, request.deadline};
 }
@@ -133,9 +133,9 @@ Status Covering::erase_cancelled(const Target& to) {
 // ---- one cover -----------------------------------------------------------------------------------------------------
 
 Status Covering::add_rows(const Target& to, const Records& records) {
-  PIF_TRY_VALUE(ParityLock lock, ParityLock::acquire(context_.fibers, to.component, Use::kAddParity));
+  PIF_TRY_VALUE(auto lock, lock_component(context_.fibers, *to.component, Mode::kAddParity, to.deadline));
   PIF_TRY_VALUE(const Range pages, write(to, records));
-  lock.relax(Use::kSyncParity);  // the next one is written meanwhile
+  ComponentLock::relax(lock, Mode::kSyncParity);  // the next one is written meanwhile
   PIF_TRY(make_durable(to, pages));
   return enter(to, pages);
 }
@@ -214,7 +214,7 @@ Status Covering::write(const Target& to, const Records& records, Range pages, bo
 // What of them was written, if that failed, is seen when they are read.
 void Covering::add_written(Component& c, const Status& status, std::span<const component::Frame> frames,
                            std::uint64_t end) {
-  PIF_ASSERT(c.is_keeping && c.lock.is_held(Use::kAddParity), c.file.value);
+  PIF_ASSERT(c.lock.is_held(Mode::kAddParity), c.file.value);
   ++c.frame_writes;
   if (!status) c.frames.reset();
   if (!c.frames) return;
@@ -224,7 +224,7 @@ void Covering::add_written(Component& c, const Status& status, std::span<const c
 
 Status Covering::make_durable(const Target& to, Range pages) {
   Component& c = *to.component;
-  PIF_ASSERT(c.lock.is_held(Use::kSyncParity), c.file.value);
+  PIF_ASSERT(c.lock.is_held(Mode::kSyncParity), c.file.value);
   PIF_TRY(check_there(c));
   const bool is_new = !c.catalogued;
   Status synced = is_new ? context_.components.open_files(c, component::OpenMode::kRead) : Status();
@@ -244,20 +244,18 @@ Status Covering::enter(const Target& to, Range pages) {
   Component& c = *to.component;
   if (to.generation < c.state.parity_generation()) return fail(cancelled());
   if (to.generation == c.state.parity_generation() && pages.empty() && c.catalogued) return {};
-  const Status entered = context_.batch.commit(to.component, [&](proto::ComponentState& state) {
+  return context_.batch.commit(to.component, [&](proto::ComponentState& state) {
     begin_parity_generation(to.keeper, to.generation, to.base, state);
     if (to.generation == state.parity_generation()) add_covered(pages, to.generation, state);
     if (state.state() == kOpen) state.set_state(kCommitted);
   });
-  if (c.stage() == Stage::kFilling && !c.is_open()) c.enter(Stage::kResting);
-  return entered;
 }
 
 // ---- copies of rows of absent members ------------------------------------------------------------------------------
 
 // As a cover's own frames they lie behind the others, and are synced by the cover.
 Status Covering::add_copies(const Target& to, const CopiedRows& rows) {
-  PIF_TRY_VALUE(const ParityLock lock, ParityLock::acquire(context_.fibers, to.component, Use::kAddParity));
+  PIF_TRY_VALUE(const auto lock, lock_component(context_.fibers, *to.component, Mode::kAddParity, to.deadline));
   PIF_TRY(prepare(to));
   Component& c = *to.component;
   std::uint64_t end = c.frames->end;

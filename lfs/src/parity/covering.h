@@ -43,7 +43,7 @@ class Covering {
   template <typename Asked>  // Cover or CopyRows
   [[nodiscard]] Result<Target> target_of(const Request& request, const Asked& asked, const Keeper& keeper);
 
-  // ---- with its ParityLock ----
+  // ---- with its lock, in a mode of parity ----
   [[nodiscard]] Status know_frames(Component& component);
   // The range may be added to. The frames are known, and nothing that was cancelled is left where it goes.
   [[nodiscard]] Status prepare(const Target& to);

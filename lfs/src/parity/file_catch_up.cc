@@ -50,17 +50,11 @@ Result<FileRestore::Outcome> FileRestore::catch_up(const ComponentPtr& component
   if (has_all(component->state) && is_same_shape(component->state.shape(), own_->shape))
     return note_generation(component);
   PIF_TRY(check_component(component));
-  const auto lock = component->lock.try_acquire(Use::kKeepParity);
+  const auto lock = component->lock.try_acquire(Mode::kRestore);  // nothing else changes it meanwhile
   if (!lock.is_held())
-    return fail(Code::kRetry, fmt::format("parity of file {} is being written here", name_of(component->file)));
-  // Nothing else changes it meanwhile.
-  component->is_restoring = component->is_keeping = true;
-  component->enter(Stage::kAppending);
+    return fail(Code::kRetry, fmt::format("others are busy with file {} here", name_of(component->file)));
   const daemon::AtExit release([&] {
-    component->is_restoring = component->is_keeping = false;
-    if (component->is_removed()) return;
     component->frames.reset();  // some may be new
-    component->end_change();
   });
   context_.components.drop_writer(*component);
   CatchUp job;
@@ -80,7 +74,7 @@ Result<FileRestore::Outcome> FileRestore::catch_up(const ComponentPtr& component
     PIF_TRY_VALUE(job.without, member_to_leave_out());
   }
   PIF_TRY(drop_rows(component, job));
-  PIF_ASSERT(component->stage() == Stage::kAppending && job.begin.rows <= rows_, job.begin.rows, rows_);
+  PIF_ASSERT(component->lock.is_held(Mode::kRestore) && job.begin.rows <= rows_, job.begin.rows, rows_);
   PIF_ASSERT(keeper_->format().is_fixed() || job.begin.rows == job.first_row, job.begin.rows, job.first_row);
   wanted.begin = job.begin;
   wanted.first = job.first_row;
@@ -89,7 +83,7 @@ Result<FileRestore::Outcome> FileRestore::catch_up(const ComponentPtr& component
   say_written();
   PIF_TRY(make_durable(component, wanted, tail));
   PIF_TRY(context_.batch.commit(component, [&](proto::ComponentState& state) { fill_in_there(state, job, tail); }));
-  PIF_TRY(check_not_removed(*component));
+  PIF_TRY(check_there(*component));
   return Outcome::kRestored;
 }
 
@@ -124,10 +118,7 @@ Status FileRestore::check_component(const ComponentPtr& component) const {
                 fmt::format("file {} has {} records, and {} were published here: what only this LFS had was given up; "
                             "replace it by an empty one (pif node replace)",
                             name_of(component->file), file_length_.records, own.records));
-  if (component->stage() != Stage::kResting || component->is_keeping || component->is_restoring)
-    return fail(Code::kRetry,
-                fmt::format("file {} is {} here", name_of(component->file), lfs::name_of(component->stage())));
-  return {};
+  return check_there(*component);
 }
 
 // Of who sequences the file, or may have to: what it gives out is above this.
@@ -141,7 +132,7 @@ void FileRestore::raise_grants(proto::ComponentState& state) const {
 Result<FileRestore::Outcome> FileRestore::note_generation(const ComponentPtr& component) {
   if (!knows_length() || newest_generation(component->state) >= grants_) return Outcome::kNothing;
   PIF_TRY(context_.batch.commit(component, [&](proto::ComponentState& state) { raise_grants(state); }));
-  PIF_TRY(check_not_removed(*component));
+  PIF_TRY(check_there(*component));
   return Outcome::kRestored;
 }
 
@@ -153,7 +144,7 @@ Result<bool> FileRestore::look_at_parity(const ComponentPtr& component) {
     const auto index = component::scan_frames(FileId(state.shape().file()), *files, state.pap_begin());
     return index && has_parity_of_all(*keeper_, *index, state, file_length_);
   });
-  PIF_TRY(check_not_removed(*component));
+  PIF_TRY(check_there(*component));
   return has_all;
 }
 
@@ -201,7 +192,7 @@ Result<Row> FileRestore::first_other_row(const ComponentPtr& component, Row chec
       keeping_, *own->grant,
       RowCheck::Rows{*keeper_, range, file_length_, std::move(keepers), *component->reader, component->files});
   auto found = check.run();
-  PIF_TRY(check_not_removed(*component));
+  PIF_TRY(check_there(*component));
   return found;
 }
 
@@ -250,8 +241,7 @@ Status FileRestore::drop_rows(const ComponentPtr& component, const CatchUp& job)
     set_tail(state, job.begin);
     if (drops_pages) state.clear_covered();
   }));
-  PIF_TRY(check_not_removed(*component));
-  return component->failure ? Status(fail(*component->failure)) : Status();
+  return check_there(*component);
 }
 
 // ---- parity --------------------------------------------------------------------------------------------------------
@@ -263,7 +253,7 @@ Status FileRestore::plan_parity(const ComponentPtr& component, CatchUp& job, Wan
   PIF_TRY_VALUE(const component::FrameIndex index, keeping_.works.run([&, begin = component->state.pap_begin()] {
     return component::scan_frames(component->file, *wanted.parity, begin);
   }));
-  PIF_TRY(check_not_removed(*component));
+  PIF_TRY(check_there(*component));
   PIF_ASSERT(index.end >= component->state.pap_begin(), index.end, component->state.pap_begin());
   job.pap_end = index.end;
   MemberOptions members = member_options();
@@ -301,8 +291,8 @@ ParityPlan FileRestore::plan_of(const proto::ComponentState& now, const CatchUp&
 Status FileRestore::make_durable(const ComponentPtr& component, const Wanted& wanted, const component::Tail& tail) {
   const Status synced =
       keeping_.seal_sync.sync_restored(component, wanted.files, wanted.parity, tail.bytes + wanted.parity_bytes);
-  PIF_TRY(check_not_removed(*component));
-  PIF_ASSERT(component->is_keeping && component->is_restoring, component->file.value);
+  PIF_TRY(check_there(*component));
+  PIF_ASSERT(component->lock.is_held(Mode::kRestore), component->file.value);
   if (synced) return {};
   context_.components.set_failed(*component, synced.error());
   spdlog::error("file {}: {}", name_of(component->file), synced.error().text);

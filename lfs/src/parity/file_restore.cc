@@ -12,11 +12,6 @@
 
 namespace pif::lfs {
 
-Status check_not_removed(const Component& component) {
-  if (component.is_removed()) return fail(Code::kStaleFile, "the file was removed meanwhile");
-  return {};
-}
-
 std::uint64_t bytes_on(const parity::Layout& layout, LfsIndex index, const Format& format, const FileLength& length) {
   const std::uint64_t rows = layout.rows(index, length.records) + layout.parity_rows(index, length.records);
   return rows * std::min(row_bytes_of(format, length), length.bytes);
@@ -215,7 +210,7 @@ Result<component::Tail> FileRestore::fetch(const ComponentPtr& component, const 
     context_.fibers.start(
         [component, rows, parity, ended, run = wanted.parity_run, own = own_, &fibers = context_.fibers] {
           *parity = run->run(own->shape);
-          if (*parity) *parity = check_not_removed(*component);
+          if (*parity) *parity = check_there(*component);
           if (!*parity && rows) rows->give_up(parity->error());
           fibers.wake(ended);
         });
@@ -224,7 +219,7 @@ Result<component::Tail> FileRestore::fetch(const ComponentPtr& component, const 
   } else if (rows) {
     tail = rows->run();
   }
-  PIF_TRY(check_not_removed(*component));
+  PIF_TRY(check_there(*component));
   PIF_TRY(tail);
   PIF_TRY(*parity);
   PIF_TRY(check_tail(*own_, file_length_, *tail));
@@ -256,6 +251,8 @@ Status FileRestore::put_old_files_aside() {
 Result<FileRestore::Outcome> FileRestore::make() {
   PIF_TRY_VALUE(const ComponentPtr component, make_component());
   if (!component) return Outcome::kNothing;
+  const auto lock = component->lock.try_acquire(Mode::kRestore);
+  PIF_ASSERT(lock.is_held(), component->file.value);  // nobody has seen it before
   const Status filled = fill(component);
   if (filled) return Outcome::kRestored;
   if (!component->is_removed()) managing_.remove_soon(component->file);
@@ -276,22 +273,21 @@ Result<ComponentPtr> FileRestore::make_component() {
 
 // All of it is durable before the catalogue has it.
 Status FileRestore::fill(const ComponentPtr& component) {
-  PIF_ASSERT(component->files != nullptr && component->stage() == Stage::kFilling, component->file.value);
+  PIF_ASSERT(component->files != nullptr && component->lock.is_held(Mode::kRestore), component->file.value);
   PIF_TRY_VALUE(const Wanted wanted, all_of(*component));
   PIF_TRY_VALUE(const component::Tail tail, fetch(component, wanted));
   set_tail(component->state, tail);
   PIF_TRY(context_.components.open_files(*component, component::OpenMode::kRead));
   component->reader->set_tail(tail);
-  component->enter(Stage::kSealing);
   say_written();
   PIF_TRY(keeping_.seal_sync.sync_restored(component, wanted.files, wanted.parity, tail.bytes + wanted.parity_bytes));
-  PIF_TRY(check_not_removed(*component));
-  PIF_ASSERT(component->stage() == Stage::kSealing, component->file.value, component->stage());
+  PIF_TRY(check_there(*component));
+  PIF_ASSERT(component->is_open(), component->file.value);
   context_.components.close_files(*component);  // they can write; nobody gets such ones of what is complete
   const bool has_parity = wanted.parity != nullptr;
   PIF_TRY(context_.batch.commit(component, [&](proto::ComponentState& state) { fill_in(state, has_parity); }));
-  PIF_TRY(check_not_removed(*component));
-  component->end_change();
+  PIF_TRY(check_there(*component));
+  PIF_ASSERT(component->is_whole(), component->file.value);
   if (is_unreadable_) context_.components.forget_unreadable();
   // It may have been removed while it was nowhere to be found here.
   context_.components.unsettled()[component->file.value] = context_.now();

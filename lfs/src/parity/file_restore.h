@@ -144,7 +144,5 @@ class FileRestore {
 
 // About how many bytes of a file are on LFS `index` of it, parity too.
 std::uint64_t bytes_on(const parity::Layout& layout, LfsIndex index, const Format& format, const FileLength& length);
-// kStaleFile: a component was removed while its operation waited.
-[[nodiscard]] Status check_not_removed(const Component& component);
 
 }  // namespace pif::lfs

@@ -47,7 +47,8 @@ void Covering::fold_soon(const ComponentPtr& component, const Keeper& keeper) {
 
 // What is begun in one view ends in it, or enters no pages.
 Status Covering::fold(const ComponentPtr& component, const Keeper& keeper) {
-  PIF_TRY_VALUE(const ParityLock lock, ParityLock::acquire(context_.fibers, component, Use::kKeepParity));
+  PIF_TRY_VALUE(const auto lock,
+                lock_component(context_.fibers, *component, Mode::kKeepParity, context_.now() + kFoldFor));
   PIF_TRY(know_frames(*component));
   if (!context_.check_takes(component->state.shape()) || !may_make_pages(*component, keeper)) return {};
   const std::uint64_t view = context_.view.index();
@@ -114,7 +115,7 @@ Result<bool> Covering::make_pages(const ComponentPtr& component, const Keeper& k
 
 Status Covering::enter_pages(const ComponentPtr& component, const Keeper& keeper, std::uint64_t pages) {
   Component& c = *component;
-  PIF_ASSERT(c.lock.is_held(Use::kKeepParity) && c.frames, c.file.value);
+  PIF_ASSERT(c.lock.is_held(Mode::kKeepParity) && c.frames, c.file.value);
   const std::uint64_t begin = front_of_frames(keeper, *c.frames, pages);
   PIF_ASSERT(begin >= c.state.pap_begin(), begin, c.state.pap_begin());
   PIF_TRY(context_.batch.commit(component, [&](proto::ComponentState& state) {

@@ -23,18 +23,18 @@ Status Gathering::gather(const Request& request, const proto::Gather& asked) {
   PIF_TRY(context_.check_view(asked.view()));
   PIF_TRY(context_.check_space(keeper.bytes(file_length)));
   PIF_TRY_VALUE(const ComponentPtr component, component_of(request, keeper));
-  PIF_TRY_VALUE(const ParityLock lock, ParityLock::acquire(context_.fibers, component, Use::kKeepParity));
+  PIF_TRY_VALUE(const auto lock, lock_component(context_.fibers, *component, Mode::kKeepParity, request.deadline));
   PIF_TRY(context_.check_takes(asked.shape()));
   PIF_TRY(context_.check_view(asked.view()));
   PIF_TRY_VALUE(const bool is_done, check(request, *component, keeper));
   if (is_done) return {};
 
-  PIF_ASSERT(component->lock.is_held(Use::kKeepParity) && component->is_keeping, component->file.value);
+  PIF_ASSERT(component->lock.is_held(Mode::kKeepParity), component->file.value);
   const bool is_new = component->is_open();
-  if (is_new) component->enter(Stage::kSealing);
-  const daemon::AtExit end([&] {
-    if (is_new) component->end_change();
-  });
+  ComponentLock::Held sealing;
+  if (is_new) sealing = component->lock.try_acquire(Mode::kSeal);
+  if (is_new && !sealing.is_held())
+    return fail(Code::kRetry, fmt::format("file {} is being sealed", name_of(component->file)));
   Job job{keeper, file_length, keeper.pages(file_length), {}, {}, {}};
   PIF_TRY(write(request, *component, job));
   PIF_TRY(make_durable(component, job, is_new));
@@ -52,10 +52,9 @@ Result<bool> Gathering::check(const Request& request, const Component& component
   if (!is_same_shape(state.shape(), asked.shape()))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", asked.shape().file()));
   const std::uint64_t rows = keeper.layout.rows(keeper.index, file_length.records);
-  const Permission may_read = context_.may(Operation::kRead, component);
-  if (may_read == Permission::kLater)
+  if (component.is_open() && component.lock.is_held(Mode::kSeal))
     return fail(Code::kRetry, fmt::format("file {} is being sealed", asked.shape().file()));
-  const bool is_sealed = may_read == Permission::kNow;
+  const bool is_sealed = component.is_whole();
   if (!is_sealed && (rows > 0 || component.writer || component.by_append))
     return fail(Code::kInvalid, fmt::format("file {} has rows here that are not sealed", asked.shape().file()));
   const bool is_same_file = file_length_of(state.published()) == file_length && state.rows() == rows;
@@ -148,7 +147,7 @@ Status Gathering::make_durable(const ComponentPtr& component, const Job& job, bo
   const std::uint64_t bytes = job.file_length.bytes / component->layout.width() + job.plan.end;
   if (is_new) PIF_TRY(context_.components.open_files(*component, component::OpenMode::kRead));
   const Status synced = keeping_.seal_sync.sync_parity(component, job.files, bytes, is_new);
-  PIF_ASSERT(component->is_keeping && job.files != nullptr, component->file.value);
+  PIF_ASSERT(component->lock.is_held(Mode::kKeepParity) && job.files != nullptr, component->file.value);
   PIF_TRY(check_there(*component));
   if (synced) return {};
   context_.components.set_failed(*component, synced.error());
@@ -176,7 +175,7 @@ Status Gathering::publish(const ComponentPtr& component, const Job& job) {
 
 Status Gathering::copy(const Request& request, const Keeper& keeper, const CopiedRowsPtr& rows) {
   PIF_TRY_VALUE(const ComponentPtr component, component_to_copy_to(request));
-  PIF_TRY_VALUE(const ParityLock lock, ParityLock::acquire(context_.fibers, component, Use::kKeepParity));
+  PIF_TRY_VALUE(const auto lock, lock_component(context_.fibers, *component, Mode::kKeepParity, request.deadline));
   PIF_TRY(check_copy(request, *component));
   context_.components.touch(*component, context_.now());
   PIF_TRY(context_.components.open_parity(*component, component::OpenMode::kCreate));

@@ -26,29 +26,6 @@ struct Keeping {
   Works works;
 };
 
-// The right to write a component's parity of others' rows, as long as it lives.
-class ParityLock {
- public:
-  // Waits in turn; called by a fiber. use: one of those of parity. kRetry: too many wait. kStaleFile, kIo: the
-  // component was removed, or failed.
-  [[nodiscard]] static Result<ParityLock> acquire(daemon::Fibers& fibers, const ComponentPtr& component, Use use);
-  ParityLock(ParityLock&&) noexcept = default;
-  ParityLock& operator=(ParityLock&&) = delete;
-  ~ParityLock();
-
-  // As ModeLock::Held::relax().
-  void relax(Use use) { ComponentLock::relax(held_, use); }
-
- private:
-  ParityLock(ComponentPtr component, ComponentLock::Held held);
-
-  ComponentPtr component_;  // outlives held_
-  ComponentLock::Held held_;
-};
-
-// After a wait. kStaleFile, kIo: it was removed, or failed.
-[[nodiscard]] Status check_there(const Component& component);
-
 // The shape in a request, of a component that keeps parity; and a length that such a file can have. kInvalid.
 [[nodiscard]] Result<Keeper> keeper_of(const LfsContext& context, const proto::ComponentShape& shape);
 // Whose rows are not asked for in this view, by member: their LFSs are absent.

@@ -159,7 +159,7 @@ Status Reconstructing::scan(Job& job) {
   PIF_TRY_VALUE(job.scanned, keeping_.works.run([&job, file = c.file, begin = c.state.pap_begin()] {
     return component::scan_frames(file, *job.files, begin);
   }));
-  if (!c.frames && !c.is_keeping && c.mode && c.frame_writes == writes) c.frames = job.scanned;
+  if (!c.frames && !c.lock.keeps_parity() && c.mode && c.frame_writes == writes) c.frames = job.scanned;
   return {};
 }
 

@@ -198,7 +198,7 @@ Status Managing::commit(FileId file) {
   }
   const ComponentPtr component = *found;
   // What a member wrote that did not count.
-  if (context_.may(Operation::kFill, *component) == Permission::kNow) {
+  if (component->is_open() && !component->by_append && component->lock.may_acquire(Mode::kFill)) {
     context_.components.note_committed_without(file);
     return remove(file, false);
   }
@@ -278,7 +278,7 @@ Result<net::Packet> Managing::check_component(const Request& request, const prot
     if (component->is_removed()) break;
     check = look(*component, asked.sums());
   }
-  if (component->is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
+  PIF_TRY(check_there(*component));
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_check_component_reply();
   for (const auto& damage : check.damages) {

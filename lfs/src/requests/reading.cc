@@ -49,11 +49,6 @@ bool waits_for_copy(const Component& component) {
   return component.lacks_copy() && !component.is_removed() && !component.failure;
 }
 
-Status check_there(const Component& component) {
-  if (component.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
-  return component.failure ? Status(fail(*component.failure)) : Status();
-}
-
 }  // namespace
 
 Reading::Reading(LfsContext& context) : context_(context), copies_(context.fibers, kCopiesAtOnce) {
@@ -220,12 +215,18 @@ Result<net::Packet> Reading::attach(const Request& request) {
   const FileId file(request.envelope().attach().file());
   PIF_TRY_VALUE(const ComponentPtr component, context_.published(request, file));
   PIF_TRY(check_gives(context_, request, *component));
-  const bool is_worker = context_.input_locks.is_worker(request.peer);
-  if (is_worker) context_.input_locks.add(file, request.peer);
-  while (is_worker && !component->is_removed() && context_.may(Operation::kCopy, *component) == Permission::kLater)
-    (void)component->await_change(context_.fibers);
+  if (context_.input_locks.is_worker(request.peer)) PIF_TRY(lock_input(request, component));
   PIF_TRY(wait_for_copy(component));
   return descriptors(*component);
+}
+
+// Behind all changes that came before. Those that come from now on are refused.
+Status Reading::lock_input(const Request& request, const ComponentPtr& component) {
+  if (context_.input_locks.has(request.peer, component->file)) return {};
+  PIF_TRY_VALUE(auto held, lock_component(context_.fibers, *component, Mode::kInput, request.deadline));
+  const bool is_there = context_.input_locks.is_worker(request.peer);  // else nobody waits for the answer
+  if (is_there) context_.input_locks.keep(request.peer, {component, std::move(held)});
+  return {};
 }
 
 Result<net::Packet> Reading::descriptors(Component& component) {

@@ -57,6 +57,8 @@ class Reading {
   [[nodiscard]] Status wait_for_copy(const ComponentPtr& component);
   [[nodiscard]] Status make_copy(const ComponentPtr& component);
   [[nodiscard]] Status check_room(const Component& component);
+  // For a worker, until it has gone.
+  [[nodiscard]] Status lock_input(const Request& request, const ComponentPtr& component);
   [[nodiscard]] Result<net::Packet> descriptors(Component& component);
 
   LfsContext& context_;

@@ -345,10 +345,11 @@ void Reporting::settled(Component& component) {
 void Reporting::learn_state(FileId file, std::uint32_t state) {
   managing_.learn_aside(file, state);
   const auto found = context_.components.find(file);
-  if (!found || (*found)->stage() == Stage::kSealing) return;
+  if (!found || ((*found)->is_open() && (*found)->lock.is_held(Mode::kSeal, Mode::kRestore))) return;
   const ComponentPtr component = *found;
   // Committed, but only being made here: no part of the file (an append that never came to its end).
-  const bool is_abandoned = state == wire::kFileCommitted && component->stage() == Stage::kFilling;
+  const bool is_abandoned =
+      state == wire::kFileCommitted && component->is_open() && component->lock.may_acquire(Mode::kFill);
   Status done;
   if (state == wire::kFileCommitted && component->state.state() == kSealed) {
     done = context_.note_committed(component);

@@ -47,7 +47,7 @@ Result<net::Packet> Scattering::write_pieces(const Request& request, const proto
   if (component->writer) PIF_TRY(writing_.finish_writer(*component));
   PIF_TRY(context_.components.open_files(*component, component::OpenMode::kWrite));
   component->scattered = true;
-  PIF_ASSERT(component->stage() == Stage::kFilling && component->files->data, component->file.value);
+  PIF_ASSERT(component->is_open() && component->files->data, component->file.value);
   PIF_TRY(write_runs(*component->files->data, runs, data, !component->given_out));
   component->writeback.passed(*component->files->data, {begin, pieces.end()});
   written_.add(key, context_.now());

@@ -24,7 +24,7 @@ SealSync::SealSync(LfsContext& context) : context_(context), news_(context.fiber
 }
 
 Status SealSync::sync(const ComponentPtr& component) {
-  PIF_ASSERT(component->stage() == Stage::kSealing && component->files, component->file.value, component->stage());
+  PIF_ASSERT(component->lock.is_held(Mode::kSeal) && component->files, component->file.value);
   return sync(Item{component->files, {}, context_.components.folder(component->file)}, component->state.bytes());
 }
 

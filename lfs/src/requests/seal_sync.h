@@ -17,7 +17,7 @@ class SealSync {
   explicit SealSync(LfsContext& context);
 
   // Each waits until these files are durable, or why not. Called by a fiber.
-  // The component is at kSealing, with open files, and nobody writes it.
+  // The component is locked as kSeal, with open files, and nobody writes it.
   [[nodiscard]] Status sync(const ComponentPtr& component);
   // The component's parity, of which so many bytes are new; is_new: and its own files.
   [[nodiscard]] Status sync_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity,

@@ -37,9 +37,8 @@ Status check_sealed(const Component& component, const proto::Seal& asked) {
 
 // While it was being sealed it was removed, or a sync of its files has failed.
 Status check_sealing(const Component& component) {
-  if (component.is_removed()) return fail(Code::kStaleFile, "the file was removed meanwhile");
-  if (component.stage() == Stage::kFailed) return fail(*component.failure);
-  PIF_ASSERT(component.stage() == Stage::kSealing, component.file.value, component.stage());
+  PIF_TRY(check_there(component));
+  PIF_ASSERT(component.lock.is_held(Mode::kSeal), component.file.value);
   return {};
 }
 
@@ -84,10 +83,10 @@ Result<ComponentPtr> Writing::open_component(const Request& request, const proto
   Component& component = **found;
   PIF_TRY(context_.check_epoch(component, capability));
   PIF_TRY(LfsContext::check_not_older(component));
-  const Permission may_fill = context_.may(Operation::kFill, component);
-  if (may_fill == Permission::kNever)
+  if (!component.is_open() || component.by_append)
     return fail(Code::kExists, fmt::format("file {} is complete here: it cannot be written any more", name_of(file)));
-  if (may_fill == Permission::kLater) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
+  if (!component.lock.may_acquire(Mode::kFill))
+    return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
   if (!is_same_shape(component.state.shape(), shape))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
   context_.components.touch(component, context_.now());
@@ -107,7 +106,7 @@ Result<net::Packet> Writing::attach(const Request& request) {
     PIF_TRY(finish_writer(*component));  // what it holds back must not come after what others write
   PIF_TRY(context_.components.open_files(*component, component::OpenMode::kWrite));
   component->given_out = true;
-  PIF_ASSERT(!component->writer && component->stage() == Stage::kFilling, component->file.value);
+  PIF_ASSERT(!component->writer && component->is_open(), component->file.value);
   net::Packet reply = Replies::reply(request);
   *reply.envelope.mutable_attach_reply()->mutable_state() = component->state;
   PIF_TRY_VALUE(reply.handles, component::share(*component->files));
@@ -167,13 +166,13 @@ Status Writing::write_variable(Component& component, const proto::Write& asked, 
     return fail(Code::kRetry,
                 fmt::format("row {} comes before row {}: variable rows are written in order", asked.first(), have));
   if (asked.first() < have && asked.count() <= have - asked.first()) return {};  // a repeated request
-  PIF_ASSERT(component.stage() == Stage::kFilling, component.file.value, component.stage());
+  PIF_ASSERT(component.is_open(), component.file.value);
   if (asked.first() < have) PIF_TRY(component.writer->truncate(asked.first()));
   return component.writer->append_rows(rows.lengths, rows.data);
 }
 
 Status Writing::finish_writer(Component& component) {
-  PIF_ASSERT(component.writer && component.stage() == Stage::kFilling, component.file.value, component.stage());
+  PIF_ASSERT(component.writer && component.is_open(), component.file.value);
   PIF_TRY_VALUE(const auto tail, component.writer->finish());
   set_tail(component.state, tail);
   context_.components.drop_writer(component);
@@ -183,8 +182,8 @@ Status Writing::finish_writer(Component& component) {
 Result<net::Packet> Writing::seal(const Request& request, const proto::Seal& asked) {
   PIF_TRY_VALUE(const ComponentPtr component, prepare_seal(request));
   if (component->is_open()) {
-    component->enter(Stage::kSealing);  // from now on nobody gets it for writing
-    const daemon::AtExit end([&] { component->end_change(); });
+    const auto sealing = component->lock.try_acquire(Mode::kSeal);  // from now on nobody gets it for writing
+    PIF_ASSERT(sealing.is_held(), component->file.value);
     PIF_TRY(seal_component(component, asked));
   }
   net::Packet reply = Replies::reply(request);
@@ -193,7 +192,7 @@ Result<net::Packet> Writing::seal(const Request& request, const proto::Seal& ask
 }
 
 Status Writing::seal_component(const ComponentPtr& component, const proto::Seal& asked) {
-  PIF_ASSERT(component->stage() == Stage::kSealing && !component->writer, component->file.value, component->stage());
+  PIF_ASSERT(component->lock.is_held(Mode::kSeal) && !component->writer, component->file.value);
   PIF_TRY(wait_for_writers(*component));
   PIF_TRY(asked.scattered() ? make_sums(*component, asked) : take_lengths(*component, asked));
 
@@ -212,7 +211,7 @@ Status Writing::seal_component(const ComponentPtr& component, const proto::Seal&
     state.set_state(kSealed);
     *state.mutable_published() = asked.file();
   }));
-  if (component->stage() == Stage::kFailed) return fail(*component->failure);
+  PIF_TRY(check_there(*component));
   context_.components.touch(*component, context_.now());
   return {};
 }
@@ -277,16 +276,16 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   const std::string file = name_of(component.file);
   PIF_TRY(context_.check_epoch(component, request.capability));
   PIF_TRY(LfsContext::check_not_older(component));
-  const Permission may_seal = context_.may(Operation::kSeal, component);
-  if (may_seal == Permission::kLater) return fail(Code::kRetry, fmt::format("file {} is being sealed", file));
+  const bool is_filled = component.is_open() && !component.by_append;
+  if (is_filled && !component.lock.may_acquire(Mode::kSeal))
+    return fail(Code::kRetry, fmt::format("file {} is being sealed", file));
   if (!is_same_shape(component.state.shape(), asked.shape()))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", file));
   if (!component.is_open()) {
     PIF_TRY(check_sealed(component, asked));
     return found;
   }
-  if (may_seal == Permission::kNever)
-    return fail(Code::kExists, fmt::format("file {} is complete: rows are being appended to it", file));
+  if (!is_filled) return fail(Code::kExists, fmt::format("file {} is complete: rows are being appended to it", file));
   if (component.writer) PIF_TRY(finish_writer(component));
   PIF_TRY(check_lengths(component, asked));
   if (!component.given_out) {
@@ -300,7 +299,7 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
 }
 
 Status Writing::make_sums(Component& component, const proto::Seal& asked) {
-  PIF_ASSERT(component.stage() == Stage::kSealing && !component.writer, component.file.value, component.stage());
+  PIF_ASSERT(component.lock.is_held(Mode::kSeal) && !component.writer, component.file.value);
   const std::uint64_t sum_bytes = asked.bytes() / component.shape.chunk_bytes * component.shape.sum_bytes();
   if (const Status room = check_room(component.file, asked.bytes(), sum_bytes); !room)
     return fail(room.error().code, fmt::format("file {}: its sums here take {}, gaps included: {}",

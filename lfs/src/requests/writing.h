@@ -50,7 +50,7 @@ class Writing {
   [[nodiscard]] Result<ComponentPtr> prepare_seal(const Request& request);
   [[nodiscard]] Result<ComponentPtr> find_to_seal(const Request& request, const proto::Seal& asked);
   [[nodiscard]] Status check_lengths(Component& component, const proto::Seal& asked);
-  // Of a component at kSealing.
+  // Of a component that is locked as kSeal.
   [[nodiscard]] Status seal_component(const ComponentPtr& component, const proto::Seal& asked);
   [[nodiscard]] Status wait_for_writers(Component& component) const;
   [[nodiscard]] static Result<bool> has_writers(Component& component);

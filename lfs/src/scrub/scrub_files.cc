@@ -13,9 +13,7 @@ constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 
 void close_files(const ScrubJob& job) {
   LfsContext& context = job.context();
-  const auto may_close = [&] {
-    return context.may(Operation::kClose, *job.component) == Permission::kNow && !job.component->is_keeping;
-  };
+  const auto may_close = [&] { return Components::is_spare(*job.component); };
   const Time patience = context.now() + kPatience;
   while (!job.is_gone() && !may_close() && context.now() < patience) job.pass.wait_until(context.now() + kLookAgain);
   if (!job.is_gone() && may_close()) context.components.close_files(*job.component);

@@ -52,7 +52,7 @@ void ScrubFrames::run() {
 
 Result<component::FrameIndex> ScrubFrames::scan() {
   Component& c = *component_;
-  if (!c.is_keeping) c.frames.reset();  // what is known of .pap may not be so any more
+  if (!c.lock.keeps_parity()) c.frames.reset();  // what is known of .pap may not be so any more
   (void)job_.context().components.open_parity(c, component::OpenMode::kCreate);
   const std::uint64_t writes = c.frame_writes;
   const auto scan_away = [this, begin = c.state.pap_begin()]() -> Result<component::FrameIndex> {
@@ -60,7 +60,7 @@ Result<component::FrameIndex> ScrubFrames::scan() {
     return component::scan_frames(component_->file, files, begin);
   };
   PIF_TRY_VALUE(auto index, job_.pass.keeping.works.run(scan_away));
-  if (!job_.is_gone() && !c.frames && !c.is_keeping && c.mode && c.frame_writes == writes) c.frames = index;
+  if (!job_.is_gone() && !c.frames && !c.lock.keeps_parity() && c.mode && c.frame_writes == writes) c.frames = index;
   return index;
 }
 
@@ -91,22 +91,24 @@ std::uint64_t ScrubFrames::frame_bytes(Range parity_rows) const {
   return bytes + rows * (component::kFrameHeaderBytes + 8);
 }
 
-Status ScrubFrames::await_others(Time patience) const {
-  job_.pass.await_leave();
-  const Component& c = *component_;
-  while (!job_.is_gone() && (c.is_keeping || c.stage() != Stage::kResting)) {
+Result<ComponentLock::Held> ScrubFrames::lock(Time patience) const {
+  for (;;) {
+    job_.pass.await_leave();
+    if (job_.is_gone()) return ComponentLock::Held();
+    auto held = component_->lock.try_acquire(Mode::kKeepParity);
+    if (held.is_held()) return held;
     const Time now = job_.context().now();
-    if (now >= patience) return busy();
+    if (now >= patience) return fail(busy().error());
     job_.pass.wait_until(now + kLookAgain);
   }
-  return {};
 }
 
 // Behind all others. Room for them is taken before they are written: whoever covers rows writes behind it.
 std::optional<Status> ScrubFrames::copy(const std::deque<Range>& rows, Time patience) {
   if (job_.pass.only_look) return fail(Code::kCancelled, "as was asked for");
   Component& c = *component_;
-  if (Status free = await_others(patience); !free) return free;
+  const auto held = lock(patience);
+  if (!held) return fail(held.error());
   if (job_.is_gone()) return std::nullopt;
   if (Status opened = job_.context().components.open_parity(c, component::OpenMode::kCreate); !opened) return opened;
   if (!c.frames && job_.context().now() < patience) return std::nullopt;
@@ -133,19 +135,18 @@ Status ScrubFrames::write_frames(const ParityPlan& plan, std::uint64_t reserved)
   ParityRun run(job_.pass.keeping.peers, job_.storage, job_.pass.keeping.works, job_.keeper, members, plan, files);
   PIF_TRY(run.run(c.state.shape()));
   const ParityRun::Outcome& outcome = run.outcome();
-  Status written = job_.pass.keeping.works.run([&]() -> Status {
+  const Status written = job_.pass.keeping.works.run([&]() -> Status {
     PIF_TRY(component::sync(*files));
     PIF_TRY(job_.storage.sync_folder(job_.folder()));  // files that were missing have names now
     return read_back(outcome.frames);
   });
-  // If they were read anew meanwhile, others may have written where these are.
-  const bool is_ours = c.frames && c.frames->end >= reserved && outcome.end <= reserved;
-  if (written && !is_ours) written = busy();
+  PIF_ASSERT(c.frames && c.frames->end == reserved && outcome.end <= reserved, outcome.end, reserved);
+  ++c.frame_writes;
   if (written) {
     for (const component::Frame& frame : outcome.frames) replace_frame(*c.frames, frame);
   } else {
     c.frames.reset();
-    if (!c.is_keeping) c.parity.reset();
+    c.parity.reset();
   }
   return written;
 }

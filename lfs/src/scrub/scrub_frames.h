@@ -27,7 +27,8 @@ class ScrubFrames {
   Uncovered find_uncovered(const component::FrameIndex& index) const;
   // patience: until when it waits for others. Nothing: they have written there since, and it is to be scanned again.
   [[nodiscard]] std::optional<Status> copy(const std::deque<Range>& rows, Time patience);
-  [[nodiscard]] Status await_others(Time patience) const;
+  // kBusy: others write its parity until then. Nothing: it is gone.
+  [[nodiscard]] Result<ComponentLock::Held> lock(Time patience) const;
   [[nodiscard]] Status write_frames(const ParityPlan& plan, std::uint64_t reserved);
   std::uint64_t frame_bytes(Range parity_rows) const;
   // Away from the loop.

@@ -245,7 +245,7 @@ void ScrubPages::repair(const std::vector<Verdict>& bad) {
   if (job_.is_gone()) return;
   const Status made = make_anew(bad);
   if (job_.is_gone()) return;
-  if (!component_->is_keeping) component_->parity.reset();  // perhaps without what is new
+  if (!component_->lock.keeps_parity()) component_->parity.reset();  // perhaps without what is new
   for (const Verdict& verdict : bad)
     report(verdict.why + (made ? "; made anew out of its members' rows" : "; not made anew: " + made.error().text),
            made.has_value());

@@ -49,8 +49,9 @@ bool ScrubRows::forget_rest(Time patience) {
       kept_ = length.error();
     return true;
   }
-  const bool is_same = view == context.view.index() && generation == component_->state.generation() && !is_changed() &&
-                       context.may(Operation::kAppend, *component_) == Permission::kNow;
+  const auto held = component_->lock.try_acquire(Mode::kRewrite);
+  const bool is_same =
+      held.is_held() && view == context.view.index() && generation == component_->state.generation() && !is_changed();
   const FileLength before = job_.published;
   extend(job_.published, *length);
   if (is_same && job_.published == before) {
@@ -85,8 +86,7 @@ Result<FileLength> ScrubRows::ask_length(std::uint64_t view) {
 Status ScrubRows::cut_rest() {
   LfsContext& context = job_.context();
   PIF_ASSERT(!kept_ && may_forget_rest(), component_->file.value);
-  component_->enter(Stage::kAppending);  // nothing else is, meanwhile
-  const daemon::AtExit end([this] { component_->end_change(); });
+  PIF_ASSERT(component_->lock.is_held(Mode::kRewrite), component_->file.value);
   context.components.drop_writer(*component_);
   PIF_TRY_VALUE(const component::Tail tail, job_.pass.keeping.works.run([this] { return published_tail(); }));
   PIF_TRY(context.batch.commit(component_, [tail](proto::ComponentState& state) { set_tail(state, tail); }));

@@ -295,7 +295,8 @@ void ScrubRows::feed_variable(Row end) {
 // Rows that were appended and not published may have been dropped, and others written: then the sums were not those of
 // the bytes, and all is looked at again.
 bool ScrubRows::is_changed() const {
-  return component_->stage() != Stage::kResting || tail_of(component_->state) != tail_;
+  return component_->lock.is_held(Mode::kAppend, Mode::kOverwrite, Mode::kRestore) ||
+         tail_of(component_->state) != tail_;
 }
 
 // ---- repair --------------------------------------------------------------------------------------------------------
@@ -316,14 +317,16 @@ bool ScrubRows::repair() {
     const bool is_whole = this->is_whole();
     const bool is_sure =
         is_whole && std::all_of(bad_.begin(), bad_.end(), [](const BadChunk& bad) { return bad.is_known; });
-    const bool is_free = context.may(Operation::kCheckpoint, *component_) == Permission::kNow && !component_->dirty &&
-                         !context.input_locks.is_held(component_->file);
+    auto held = component_->lock.try_acquire(Mode::kRewrite);  // nothing is appended meanwhile
+    const bool is_free = held.is_held() && !component_->dirty;
+    if (!is_free) held.release();
     if (!is_free && (!job_.pass.only_look || !is_sure) && context.now() < patience) {
       job_.pass.wait_until(context.now() + kLookAgain);
       continue;
     }
     if (!is_sure && is_changed() && tries_ < kTriesMax) return false;
     if (is_free && !kept_ && may_forget_rest()) {
+      held.release();
       if (!forget_rest(patience)) return false;
       continue;
     }
@@ -354,8 +357,7 @@ std::string ScrubRows::why_left(const BadChunk& bad) const {
 }
 
 void ScrubRows::rewrite() {
-  component_->enter(Stage::kCheckpointing);  // nothing is appended meanwhile
-  const daemon::AtExit end([this] { component_->end_change(); });
+  PIF_ASSERT(component_->lock.is_held(Mode::kRewrite), component_->file.value);
   const Status status = job_.pass.keeping.works.run([this]() -> Status {
     PIF_TRY_VALUE(auto files, component::open_files(job_.storage, job_.stem, component_->shape.format,
                                                     component::OpenMode::kWrite));

@@ -8,41 +8,42 @@
 #include "store/root.h"
 
 namespace pif::lfs {
+namespace {
 
-void Component::enter(Stage stage) {
-  PIF_ASSERT(may_follow(stage_, stage), file.value, stage_, stage);
-  PIF_ASSERT(stage != Stage::kResting || !is_open(), file.value, stage_);
-  PIF_ASSERT(stage != Stage::kSealing || is_open(), file.value, stage_);
-  stage_ = stage;
-  const bool is_change = stage == Stage::kSealing || stage == Stage::kOverwriting || stage == Stage::kAppending ||
-                         stage == Stage::kCheckpointing;
-  if (!is_change) notify();  // at the begin of a change nobody has to look
+constexpr std::size_t kWaitingMax = 1024;  // for the lock of one component
+
+}  // namespace
+
+Status check_there(const Component& component) {
+  if (component.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
+  return component.failure ? Status(fail(*component.failure)) : Status();
 }
 
-bool Component::await_change(daemon::Fibers& fibers, Time until) {
-  const auto id = fibers.begin_wait();
-  end_at_change(fibers, id);
-  return fibers.wait(id, until);
+Result<ComponentLock::Held> lock_component(daemon::Fibers& fibers, Component& component, Mode mode, Time until) {
+  if (component.lock.waiting() >= kWaitingMax)
+    return fail(Code::kRetry, fmt::format("too many requests wait for file {} here", name_of(component.file)));
+  auto held = component.lock.acquire(fibers, mode, until);
+  PIF_TRY(check_there(component));
+  if (held.is_held()) return held;
+  return fail(Code::kRetry, fmt::format("others are busy with file {} here", name_of(component.file)));
 }
 
-void Component::notify() {
-  for (const auto& [fibers, id] : std::exchange(waiting_, {})) fibers->wake(id);
+void Component::set_removed() {
+  PIF_ASSERT(!is_removed_, file.value);
+  is_removed_ = true;
+  changed.notify();
 }
 
-void Component::end_change() {
-  if (stage_ == Stage::kFailed || stage_ == Stage::kRemoved) return;
-  enter(is_open() ? Stage::kFilling : Stage::kResting);
+void Component::set_failed(Error why) {
+  PIF_ASSERT(!is_removed_ && !failure, file.value);
+  failure = std::move(why);
+  changed.notify();
 }
 
 proto::ComponentState Component::told() const {
   auto out = told_state(state);
   if (older && reader) set_tail(out, reader->tail());
   return out;
-}
-
-Permission Component::may(Operation what, bool is_checkpoint_due) const {
-  return pif::lfs::may(
-      what, {stage_, is_open(), by_append, dirty, writer.has_value(), queued_changes > 0, is_checkpoint_due});
 }
 
 Status Components::load(Time now) {
@@ -77,7 +78,7 @@ Result<ComponentPtr> Components::add(proto::ComponentState state) {
   PIF_TRY_VALUE(const auto shape, shape_of(state.shape()));
   PIF_TRY_VALUE(auto layout, layout_of(state.shape().layout()));
   if (keeps_parity(state.shape())) PIF_TRY(check_kept(Keeper::of(shape, layout, state.shape().index()), state));
-  auto made = std::make_shared<Component>(shape, std::move(layout), std::move(state));
+  auto made = std::make_shared<Component>(fibers_, shape, std::move(layout), std::move(state));
   PIF_ASSERT(!all_.contains(shape.file.value), shape.file.value);
   all_[shape.file.value] = made;
   return made;
@@ -85,7 +86,7 @@ Result<ComponentPtr> Components::add(proto::ComponentState state) {
 
 Result<ComponentPtr> Components::find(FileId file) {
   if (auto found = find_in_memory(file)) {
-    PIF_ASSERT(found->file == file && !found->is_removed(), file.value, found->stage());
+    PIF_ASSERT(found->file == file && !found->is_removed(), file.value);
     if (found->failure) return fail(*found->failure);
     if (found->mode) with_files_.splice(with_files_.end(), with_files_, found->place);
     return found;
@@ -127,7 +128,7 @@ Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::ui
   state.set_epoch(epoch);
   state.set_run(numbers_.run());
   PIF_TRY_VALUE(auto made, add(std::move(state)));
-  PIF_ASSERT(made->stage() == Stage::kFilling && !made->catalogued, shape.file.value, made->stage());
+  PIF_ASSERT(made->is_open() && made->lock.is_free() && !made->catalogued, shape.file.value);
   if (auto opened = open_files(*made, component::OpenMode::kCreate); !opened) {
     all_.erase(shape.file.value);
     (void)component::remove_files(storage_, stem(shape.file));  // half made; the first error is the one to tell
@@ -185,7 +186,12 @@ bool Components::close_spare_writer() {
   return false;
 }
 
-bool Components::is_spare(const Component& component) { return component.may(Operation::kClose) == Permission::kNow; }
+// Images are synced through the files that they were written by. Of what is filled the writer knows what is nowhere
+// else.
+bool Components::is_spare(const Component& component) {
+  const bool is_needed = component.dirty || (component.is_open() && component.writer && !component.failure);
+  return !is_needed && component.lock.may_acquire(Mode::kClose);
+}
 
 void Components::drop_writer(Component& component) {
   PIF_ASSERT(!component.writer || writers_ > 0, component.file.value);
@@ -203,7 +209,7 @@ void Components::close_files(Component& component) {
   component.mode.reset();
   component.files.reset();
   component.parity.reset();
-  if (!component.is_keeping) component.frames.reset();
+  if (!component.lock.keeps_parity()) component.frames.reset();
 }
 
 void Components::adopt_copy(Component& component, DenseCopy copy) {
@@ -253,6 +259,7 @@ void Components::evict() {
 
 void Components::set_state(Component& component, const proto::ComponentState& state) {
   PIF_ASSERT(state.shape().file() == component.file.value && !component.is_removed(), component.file.value);
+  PIF_ASSERT(component.is_open() || state.state() != kOpen, component.file.value);  // what is complete stays so
   if (!component.catalogued) {
     ++totals_.components;
     totals_.bytes += state.bytes();
@@ -267,7 +274,7 @@ void Components::set_state(Component& component, const proto::ComponentState& st
 }
 
 void Components::forget(Component& component, bool for_good) {
-  component.enter(Stage::kRemoved);
+  component.set_removed();
   if (component.catalogued) {
     PIF_ASSERT(totals_.components > 0 && totals_.bytes >= component.state.bytes(), totals_.components, totals_.bytes);
     --totals_.components;
@@ -306,12 +313,11 @@ void Components::set_removing(FileId file, bool is_removing) {
 }
 
 void Components::set_failed(Component& component, const Error& why) {
-  if (component.stage() == Stage::kFailed || component.is_removed()) return;  // by a sync that was under way, too
-  component.enter(Stage::kFailed);
-  component.failure = Error{Code::kIo,
-                            fmt::format("file {} is out of service here until the LFS is started again: {}",
-                                        name_of(component.file), why.text),
-                            {}};
+  if (component.failure || component.is_removed()) return;  // by a sync that was under way, too
+  component.set_failed({Code::kIo,
+                        fmt::format("file {} is out of service here until the LFS is started again: {}",
+                                    name_of(component.file), why.text),
+                        {}});
 }
 
 Result<component::Tail> tail_at(const component::Shape& shape, const component::Reader& reader, std::uint64_t rows,

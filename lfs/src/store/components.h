@@ -18,7 +18,6 @@
 #include "pif/component/parity.h"
 #include "pif/kv/store.h"
 #include "store/component_lock.h"
-#include "store/component_stage.h"
 #include "store/convert.h"
 #include "store/numbers.h"
 #include "store/older.h"
@@ -27,14 +26,16 @@
 namespace pif::lfs {
 
 struct Component {
-  Component(const component::Shape& shape_in, parity::Layout layout_in, proto::ComponentState state_in)
+  // fibers outlives it.
+  Component(daemon::Fibers& fibers, const component::Shape& shape_in, parity::Layout layout_in,
+            proto::ComponentState state_in)
       : file(shape_in.file),
         state(std::move(state_in)),
         shape(shape_in),
         layout(std::move(layout_in)),
         older(is_older(state.shape().layout())),
         applied(state.log_applied()),
-        stage_(is_open() ? Stage::kFilling : Stage::kResting) {}
+        changed(fibers) {}
 
   const FileId file;
   proto::ComponentState state;  // as in the catalogue, but for sums of a tail that the redo log has newer
@@ -52,11 +53,8 @@ struct Component {
   std::optional<component::FrameIndex> frames;     // what .pap has; nothing: not read yet
   std::uint64_t frame_writes = 0;                  // how often something was written there
   std::uint64_t frames_erased = 0;  // frames of older generations behind the base of this one were erased
-  std::optional<Time> fold_until;   // a fiber folds frames, and tries to until then (parity/folding.cc)
-  bool is_keeping = false;          // its parity is being written, by one at a time
-  bool is_restoring = false;        // it is catching up with what others wrote without it (parity/file_restore.h)
+  std::optional<Time> fold_until;   // a fiber folds frames, and tries to until then: it has the lock for each try only
 
-  unsigned queued_changes = 0;  // overwrites and appends that wait
   bool by_append = false;      // made by an append to a committed file that had no rows here, and not asked about since
   bool scattered = false;      // filled in pieces: it has no sums before it is sealed
   std::uint64_t reserved = 0;  // of such a one: bytes of .dat that have room, with their sums
@@ -64,62 +62,49 @@ struct Component {
   bool given_out = false;  // somebody got its descriptors for writing: only then can others than this process write it
   bool dirty = false;  // has entries in the redo log whose in-place data may not be durable; the files that they went
                        // through stay open
-  bool committing = false;    // the note that it is committed is on its way to the catalogue
-  std::uint64_t applied;      // number of the last log entry that is in its in-place data, or failed
-  std::uint64_t changes = 0;  // of what is inside the tail, so that work away from the loop sees whether it met one
-  std::optional<Error> failure;
-  ComponentLock lock;
+  std::uint64_t applied;         // number of the last log entry that is in its in-place data, or failed
+  std::uint64_t changes = 0;     // of what is inside the tail, so that work away from the loop sees whether it met one
+  std::optional<Error> failure;  // what its files hold is unknown until the LFS is started again
+  ComponentLock lock;            // what is under way
+  daemon::Event changed;         // it failed or was removed, or an append has ended: those who wait look again
 
   bool is_open() const { return state.state() == kOpen; }
-  Stage stage() const { return stage_; }
-  bool is_removed() const { return stage_ == Stage::kRemoved; }
+  // Not in the catalogue any more, or never was; its files go. Nothing leaves this.
+  bool is_removed() const { return is_removed_; }
+  // Complete and in service: it can be read, and what changes it may begin.
+  bool is_whole() const { return !is_open() && !is_removed_ && !failure; }
   // Before it can be read, Components::adopt_copy().
   bool lacks_copy() const { return older && !mode; }
   // Its state as others are to know it: that of the dense copy, of an older one.
   proto::ComponentState told() const;
-  void enter(Stage stage);
-  // What changed it is over, whether it went well or not: back to where it began. Nothing, if it failed or was removed.
-  void end_change();
-  Permission may(Operation what, bool is_checkpoint_due = false) const;
-  // Waits until what it goes through has ended, it has failed or was removed, or until then: false. Called by a fiber.
-  bool await_change(daemon::Fibers& fibers, Time until = kNever);
-  // The same with a wait that others may end, too.
-  void end_at_change(daemon::Fibers& fibers, daemon::Fibers::WaitId id) { waiting_.emplace_back(&fibers, id); }
-  // Those who wait look again.
-  void notify();
+  // Those who wait for it are told.
+  void set_removed();
+  void set_failed(Error why);
   // Its file was committed once, in this run or another: it cannot have been given up while it was created.
   void make_by_append() {
     by_append = true;
     state.clear_run();
   }
   bool is_idle() const {
-    return catalogued && stage_ == Stage::kResting && !dirty && !committing && queued_changes == 0 &&
-           applied <= state.log_applied();
+    return catalogued && is_whole() && lock.is_free() && !dirty && applied <= state.log_applied();
   }
 
  private:
-  Stage stage_;
-  std::vector<std::pair<daemon::Fibers*, daemon::Fibers::WaitId>> waiting_;
+  bool is_removed_ = false;
 };
 using ComponentPtr = std::shared_ptr<Component>;
 
-// An overwrite or append that waits, as long as it lives.
-class QueuedChange {
- public:
-  explicit QueuedChange(ComponentPtr component) : component_(std::move(component)) { ++component_->queued_changes; }
-  QueuedChange(QueuedChange&& other) noexcept = default;
-  QueuedChange& operator=(QueuedChange&& other) noexcept {
-    std::swap(component_, other.component_);
-    return *this;
-  }
-  ~QueuedChange() {
-    if (!component_) return;
-    --component_->queued_changes;
-    component_->notify();
-  }
+// After a wait. kStaleFile: it was removed. kIo: it has failed.
+[[nodiscard]] Status check_there(const Component& component);
+// Waits in turn for the component's lock, called by a fiber. The component outlives what it gives. kRetry: too many
+// wait, or it did not come until then. kStaleFile, kIo: as check_there().
+[[nodiscard]] Result<ComponentLock::Held> lock_component(daemon::Fibers& fibers, Component& component, Mode mode,
+                                                         Time until);
 
- private:
-  ComponentPtr component_;
+// The lock of a component, which outlives it.
+struct LockedComponent {
+  ComponentPtr component;
+  ComponentLock::Held held;
 };
 
 class Components {
@@ -134,8 +119,9 @@ class Components {
     std::uint64_t bytes = 0;
   };
 
-  Components(std::string root, component::Storage& storage, kv::Store& catalogue, Numbers& numbers)
-      : root_(std::move(root)), storage_(storage), catalogue_(catalogue), numbers_(numbers) {}
+  Components(std::string root, component::Storage& storage, kv::Store& catalogue, Numbers& numbers,
+             daemon::Fibers& fibers)
+      : root_(std::move(root)), storage_(storage), catalogue_(catalogue), numbers_(numbers), fibers_(fibers) {}
 
   // Those of files that the server did not know: their files stay, and nobody may make one of that id.
   bool is_quarantined(FileId file) const { return quarantined_.contains(file.value); }
@@ -166,6 +152,8 @@ class Components {
   [[nodiscard]] Status open_parity(Component& component, component::OpenMode mode);
   void drop_writer(Component& component);
   void close_files(Component& component);
+  // Whether its files can be closed: the catalogue knows all that they hold, and nobody uses them at the moment.
+  static bool is_spare(const Component& component);
   // It is read from this from now on, until its files are closed. Only of one that lacks its copy.
   void adopt_copy(Component& component, DenseCopy copy);
   // Closes dense copies that nobody needs at the moment: says whether there were any.
@@ -207,8 +195,6 @@ class Components {
   [[nodiscard]] Result<ComponentPtr> add(proto::ComponentState state);
   // kUnsupported: of an older component.
   [[nodiscard]] static Status check_form(const proto::ComponentShape& shape);
-  // Whether its files can be closed: the catalogue knows all that they hold, and nobody uses them at the moment.
-  static bool is_spare(const Component& component);
   void evict_files(bool copies);
   // The one that was not used for longest; false if all are in use.
   bool close_spare_writer();
@@ -217,6 +203,7 @@ class Components {
   component::Storage& storage_;
   kv::Store& catalogue_;
   Numbers& numbers_;
+  daemon::Fibers& fibers_;
   std::unordered_map<std::uint64_t, ComponentPtr> all_;
   std::list<Component*> with_files_;  // longest unused first
   RecentFiles tombstones_;

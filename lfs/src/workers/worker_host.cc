@@ -443,8 +443,9 @@ net::Packet WorkerHost::Impl::take_events(const Request& request, Job& job) {
 
 // ---- the host -----------------------------------------------------------------------------------------------------
 
-WorkerHost::WorkerHost(const Config& config, World world, daemon::Fibers& fibers, Operations& operations)
-    : impl_(std::make_unique<Impl>(config, world, fibers)) {
+WorkerHost::WorkerHost(const Config& config, World world, daemon::Fibers& fibers, Operations& operations,
+                       OnGone on_gone)
+    : impl_(std::make_unique<Impl>(config, world, fibers, std::move(on_gone))) {
   impl_->bind(operations);
   impl_->bind_workers(operations);
   fibers.start([host = impl_.get()] { host->serve(); });

@@ -2,6 +2,7 @@
 // when their controller goes away.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -14,9 +15,12 @@ namespace pif::lfs {
 
 class WorkerHost {
  public:
+  // Told of each worker's connection that is one no more.
+  using OnGone = std::function<void(net::PeerId worker)>;
+
   // config and what world refers to outlive the host. Its operations are bound in `operations`. It lives as long as
   // any of fibers.
-  WorkerHost(const Config& config, World world, daemon::Fibers& fibers, Operations& operations);
+  WorkerHost(const Config& config, World world, daemon::Fibers& fibers, Operations& operations, OnGone on_gone);
   ~WorkerHost();
 
   // Takes replies to its own calls, and kClosed of worker connections. Returns false for what is not its own.

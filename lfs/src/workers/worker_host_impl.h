@@ -30,10 +30,11 @@ inline constexpr net::CallId kFirstCall = net::CallId{1}
                                           << 62;  // so that no other Calls of this daemon has the same ids
 
 struct WorkerHost::Impl {
-  Impl(const Config& c, World w, daemon::Fibers& f)
+  Impl(const Config& c, World w, daemon::Fibers& f, OnGone gone)
       : config(c),
         world(w),
         fibers(f),
+        on_gone(std::move(gone)),
         news(f),
         calls(w.messenger, kFirstCall),
         programs(w.storage, w.messenger.clock(), programs_folder(c.root)) {}
@@ -41,6 +42,7 @@ struct WorkerHost::Impl {
   const Config& config;
   World world;
   daemon::Fibers& fibers;
+  const OnGone on_gone;
   daemon::Event news;  // something is due earlier than it was
   net::Calls calls;
   Programs programs;  // before jobs, which bring them
@@ -122,6 +124,8 @@ struct WorkerHost::Impl {
   void poll_by(Time time);
   void end_silent_jobs();
 
+  // It is none of a worker any more.
+  void forget_peer(net::PeerId peer);
   // One of those in job_of_worker.
   Worker& worker_at(Job& job, net::PeerId peer) {
     return *std::find_if(job.workers.begin(), job.workers.end(),

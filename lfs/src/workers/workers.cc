@@ -200,7 +200,7 @@ bool WorkerHost::Impl::on_closed(net::PeerId peer) {
   worker.peer = 0;
   worker.hung_up = now();
   poll_by(now());
-  job_of_worker.erase(known);
+  forget_peer(peer);
   return true;
 }
 
@@ -266,6 +266,12 @@ void WorkerHost::Impl::add_words(Job& job, std::uint32_t rank, std::string_view 
   }
 }
 
+void WorkerHost::Impl::forget_peer(net::PeerId peer) {
+  const std::size_t erased = job_of_worker.erase(peer);
+  PIF_ASSERT(erased == 1, peer);
+  on_gone(peer);
+}
+
 // Returns whether the worker is still there.
 bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
   look_at_beginning(job, worker);
@@ -282,7 +288,7 @@ bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
   --live;
   if (!worker.own_folder.empty() && !worker.lacks) remove_folder(worker.own_folder);  // which is made for one that runs
   if (worker.peer != 0) {
-    job_of_worker.erase(worker.peer);
+    forget_peer(worker.peer);
     world.messenger.disconnect(std::exchange(worker.peer, 0));
   }
   if (worker.lacks) return false;  // it was no worker yet

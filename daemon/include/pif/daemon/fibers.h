@@ -154,6 +154,10 @@ class Event {
   explicit Event(Fibers& fibers) : fibers_(fibers) {}
   // Until notify(), or until then. False: by the time. Called by a fiber.
   bool wait(Time until = kNever);
+  // notify() ends this wait, too, which others may end as well. Who added it removes it after the wait.
+  void add(Fibers::WaitId id) { waiting_.push_back(id); }
+  // No effect on what is not there any more.
+  void remove(Fibers::WaitId id) { std::erase(waiting_, id); }
   // All who wait now go on.
   void notify();
   // Whether notify() would wake somebody.

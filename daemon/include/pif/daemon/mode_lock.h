@@ -1,5 +1,5 @@
-// A lock with modes: who may be inside beside whom is a table. Fair: nobody overtakes one who has waited for longer.
-// One thread, the daemon's loop.
+// A lock with modes: who may be inside beside whom is a table. Fair: nobody overtakes one who has waited for longer and
+// whom he could keep waiting. Two who may be inside together do not wait for each other. One thread, the daemon's loop.
 #pragma once
 
 #include <array>
@@ -55,12 +55,18 @@ class ModeLock {
     unsigned mode_ = 0;
   };
 
-  // Waits in turn. Called by a fiber.
-  [[nodiscard]] Held acquire(Fibers& fibers, unsigned mode);
+  // Waits in turn, and no longer than until then: is_held() says whether it came. Called by a fiber.
+  [[nodiscard]] Held acquire(Fibers& fibers, unsigned mode, Time until);
   // At once, or nothing: is_held() says.
   [[nodiscard]] Held try_acquire(unsigned mode);
+  // Whether try_acquire() would get it.
+  bool may_acquire(unsigned mode) const;
   // Whether anybody holds it in this mode.
   bool is_held(unsigned mode) const { return holders_[mode] > 0; }
+  // Whether anybody holds it in this mode, or waits for it.
+  bool is_wanted(unsigned mode) const { return holders_[mode] > 0 || waiters_[mode] > 0; }
+  // Whether nobody holds it or waits.
+  bool is_free() const { return waiting_.empty() && bits_of(holders_) == 0; }
   // So many wait.
   std::size_t waiting() const { return waiting_.size(); }
 
@@ -70,15 +76,19 @@ class ModeLock {
     Fibers::WaitId id;
     unsigned mode;
   };
+  using Counts = std::array<unsigned, kModesMax>;  // by mode
+  static std::uint32_t bits_of(const Counts& counts);
   bool goes(unsigned mode, unsigned other) const { return (beside_[mode] & 1u << other) != 0; }
-  bool goes_beside_holders(unsigned mode) const;
+  bool goes_beside(unsigned mode, std::uint32_t others) const { return (others & ~beside_[mode]) == 0; }
+  bool leave_line(Fibers::WaitId id);
   void release(unsigned mode);
   void relax(unsigned from, unsigned to);
   void admit();
 
   const std::span<const std::uint32_t> beside_;
-  std::array<unsigned, kModesMax> holders_{};  // by mode
-  std::deque<Waiting> waiting_;
+  Counts holders_{};
+  Counts waiters_{};
+  std::deque<Waiting> waiting_;  // the longest first
 };
 
 }  // namespace pif::daemon
