@@ -159,21 +159,18 @@ static void the_shared_pointer_gives_each_place_once(void) {
 
 /* Past the end of a file that is there: ranks' pieces between one another, all at once. */
 static void a_committed_file_grows_under_many(void) {
-  enum { PIECES = 200, PIECE = 16 };
+  enum { PIECES = 300, PIECE = 16, CALLS = 100 };
   char piece[PIECES * PIECE];
-  MPI_Datatype mine;
+  MPI_Datatype mine, wide;
   MPI_File file = opened(MPI_MODE_RDWR);
   const MPI_Offset before = size_of(file);
-  MPI_Type_vector(PIECES / 20, PIECE, PIECE * size, MPI_BYTE, &mine);
-  MPI_Type_commit(&mine);
-  memset(piece, 'a' + rank, sizeof piece);
-  MPI_File_set_view(file, before + rank * PIECE, MPI_BYTE, mine, "native", MPI_INFO_NULL);
-  MPI_Datatype wide;
-  MPI_Type_create_resized(mine, 0, (MPI_Aint)PIECE * size * (PIECES / 20), &wide);
+  MPI_Type_vector(PIECES / CALLS, PIECE, PIECE * size, MPI_BYTE, &mine);
+  MPI_Type_create_resized(mine, 0, (MPI_Aint)PIECE * size * (PIECES / CALLS), &wide);
   MPI_Type_commit(&wide);
+  memset(piece, 'a' + rank, sizeof piece);
   MPI_File_set_view(file, before + rank * PIECE, MPI_BYTE, wide, "native", MPI_INFO_NULL);
-  for (int i = 0; i < 20; ++i)
-    NEED(MPI_File_write(file, piece, PIECES / 20 * PIECE, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  for (int i = 0; i < CALLS; ++i)
+    NEED(MPI_File_write(file, piece, PIECES / CALLS * PIECE, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   NEED(MPI_File_close(&file) == MPI_SUCCESS);
   file = opened(MPI_MODE_RDONLY);
   NEED(size_of(file) == before + (MPI_Offset)size * PIECES * PIECE);

@@ -5,6 +5,7 @@ PIF_TWIN_SEEDS=N: so many random programs for each number of processes; PIF_TWIN
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -118,6 +119,16 @@ def hdf5_makes_and_changes_its_files():
     check(FS.content("/data.h5")[:8] == b"\x89HDF\r\n\x1a\n", "it is an HDF5 file")
 
 
+def fortran_programs_use_the_same_names():
+    for mpi in MPIS:
+        if not os.path.exists(program("fortran", mpi)):
+            print(f"skipped: no Fortran for {mpi}")
+            continue
+        run(mpi, 2, program("fortran", mpi), f"pif:/fortran-{mpi}")
+        numbers = struct.unpack("=2i", FS.content(f"/fortran-{mpi}"))
+        check(numbers == (1000, 1001), f"{mpi}: what Fortran wrote: {numbers}")
+
+
 def symbols(path):
     done = subprocess.run(["nm", "-D", "--defined-only", path], stdout=subprocess.PIPE, check=True)
     return set(re.findall(r" [TW] (P?MPI_File_\w+)", done.stdout.decode()))
@@ -161,6 +172,7 @@ if __name__ == "__main__":
         a_report_tells_what_was_moved,
         no_file_system_is_an_error_of_the_program,
         hdf5_makes_and_changes_its_files,
+        fortran_programs_use_the_same_names,
     ]
     with FileSystem(4) as FS:
         sys.exit(main_on(FS, tests, sys.argv[1:]))
