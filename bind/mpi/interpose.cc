@@ -211,34 +211,46 @@ Outcome make_request(std::uint64_t bytes, MPI_Request* request) {
   return {};
 }
 
-int move(File& file, Access access, MPI_Offset offset, const Memory& memory, MPI_Status* status) {
-  const auto guard = file.lock();
-  std::uint64_t bytes = 0;
-  const Outcome outcome = file.move(access, offset, memory, &bytes);
-  tell(status, bytes);
+// Calls `call` with the file for itself. The error handler comes afterwards: it may use the file.
+template <typename Call>
+int locked(File& file, const Call& call) {
+  Outcome outcome;
+  {
+    const auto guard = file.lock();
+    outcome = call();
+  }
   return raise(file.handle(), outcome);
+}
+
+int move(File& file, Access access, MPI_Offset offset, const Memory& memory, MPI_Status* status) {
+  return locked(file, [&] {
+    std::uint64_t bytes = 0;
+    Outcome outcome = file.move(access, offset, memory, &bytes);
+    tell(status, bytes);
+    return outcome;
+  });
 }
 
 int start(File& file, Access access, MPI_Offset offset, const Memory& memory, MPI_Request* request) {
-  const auto guard = file.lock();
-  std::uint64_t bytes = 0;
-  *request = MPI_REQUEST_NULL;
-  Outcome outcome = file.move(access, offset, memory, &bytes);
-  if (outcome.ok()) outcome = make_request(bytes, request);
-  return raise(file.handle(), outcome);
+  return locked(file, [&] {
+    std::uint64_t bytes = 0;
+    *request = MPI_REQUEST_NULL;
+    Outcome outcome = file.move(access, offset, memory, &bytes);
+    return outcome.ok() ? make_request(bytes, request) : outcome;
+  });
 }
 
 int begin(File& file, Access access, MPI_Offset offset, const Memory& memory) {
-  const auto guard = file.lock();
-  return raise(file.handle(), file.begin_split(access, offset, memory));
+  return locked(file, [&] { return file.begin_split(access, offset, memory); });
 }
 
 int end(File& file, Access access, MPI_Status* status) {
-  const auto guard = file.lock();
-  std::uint64_t bytes = 0;
-  const Outcome outcome = file.end_split(access, &bytes);
-  tell(status, bytes);
-  return raise(file.handle(), outcome);
+  return locked(file, [&] {
+    std::uint64_t bytes = 0;
+    Outcome outcome = file.end_split(access, &bytes);
+    tell(status, bytes);
+    return outcome;
+  });
 }
 
 }  // namespace
@@ -307,11 +319,9 @@ namespace ours = pif::mpi;
 #define PIF_MPI_COUNT_FORM(name, form, d, p) PIF_MPI_LARGE_##form(name##_c, MPI_Count, d, p)
 
 #define PIF_MPI_MORE(...) __VA_OPT__(, ) __VA_ARGS__
-#define PIF_MPI_OTHER(name, parameters, arguments)                                              \
-  PIF_MPI_BOTH(name, (MPI_File fh PIF_MPI_MORE parameters), (fh PIF_MPI_MORE arguments), ([&] { \
-                 const auto guard = file->lock();                                               \
-                 return ours::raise(fh, ours::name(*file PIF_MPI_MORE arguments));              \
-               }()))
+#define PIF_MPI_OTHER(name, parameters, arguments)                                       \
+  PIF_MPI_BOTH(name, (MPI_File fh PIF_MPI_MORE parameters), (fh PIF_MPI_MORE arguments), \
+               ours::locked(*file, [&] { return ours::name(*file PIF_MPI_MORE arguments); }))
 
 // A name decides, and a handle that ends.
 #define PIF_MPI_OPENING(prefix)                                                                                      \

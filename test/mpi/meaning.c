@@ -1,6 +1,7 @@
 /* meaning FILE: what docs/MPIIO.md says, one claim after another, by all ranks. `meaning FILE die` writes a new file,
- * syncs it, and ends without closing it. The exit code is 1 if a claim does not hold. */
+ * syncs it, and its last process is killed. The exit code is 1 if a claim does not hold. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -273,6 +274,39 @@ static void many_blocks_and_pairs_come_back(void) {
   NEED(MPI_File_close(&file) == MPI_SUCCESS);
 }
 
+static int handled;
+static void handle(MPI_File* file, int* code, ...) {
+  MPI_Offset at = -1;
+  ++handled;
+  NEED(class_of(*code) == MPI_ERR_ARG);
+  NEED(MPI_File_get_position(*file, &at) == MPI_SUCCESS && at == 3); /* it may use the file */
+}
+
+static void an_error_handler_is_called(void) {
+  MPI_File file = opened(MPI_MODE_RDWR);
+  MPI_Errhandler handler;
+  MPI_File_create_errhandler(handle, &handler);
+  MPI_File_set_errhandler(file, handler);
+  MPI_File_seek(file, 3, MPI_SEEK_SET);
+  NEED(class_of(MPI_File_seek(file, -4, MPI_SEEK_CUR)) == MPI_ERR_ARG && handled == 1);
+  NEED(class_of(MPI_File_write_at(file, -1, "x", 1, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_ARG && handled == 2);
+  MPI_Errhandler_free(&handler);
+  MPI_File_close(&file);
+}
+
+static void large_counts_have_functions_of_their_own(void) {
+#if MPI_VERSION >= 4
+  MPI_File file = opened(MPI_MODE_RDWR);
+  MPI_Status status;
+  MPI_Count count = 0;
+  int value = 4711 + rank, back = 0;
+  NEED(MPI_File_write_at_all_c(file, rank * 4, &value, 1, MPI_INT, &status) == MPI_SUCCESS);
+  NEED(MPI_File_read_at_all_c(file, rank * 4, &back, 1, MPI_INT, &status) == MPI_SUCCESS && back == value);
+  NEED(MPI_Get_count_c(&status, MPI_INT, &count) == MPI_SUCCESS && count == 1);
+  MPI_File_close(&file);
+#endif
+}
+
 static void die(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
   NEED(MPI_File_write_at(file, rank * 4, &rank, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
@@ -280,7 +314,8 @@ static void die(void) {
   printf("wrote\n");
   fflush(stdout);
   MPI_Barrier(MPI_COMM_WORLD);
-  MPI_Abort(MPI_COMM_WORLD, 3);
+  if (rank == size - 1) raise(SIGKILL);
+  MPI_File_close(&file); /* which waits for all */
 }
 
 int main(int argc, char** argv) {
@@ -301,6 +336,8 @@ int main(int argc, char** argv) {
   delete_on_close_leaves_nothing();
   hints_shape_a_new_file();
   many_blocks_and_pairs_come_back();
+  an_error_handler_is_called();
+  large_counts_have_functions_of_their_own();
   MPI_Finalize();
   return 0;
 }
