@@ -153,7 +153,13 @@ Outcome File::pass(Direction direction, std::uint64_t skip, std::uint64_t bytes,
   }
   const PatternPtr in_memory = type.pattern();
   if (in_memory == nullptr || file_pattern_ == nullptr) return {MPI_ERR_NO_MEM, "memory is out"};
-  const pif_pieces pieces{file_pattern_.get(), in_memory.get(), displacement_, skip, bytes};
+  pif_pieces pieces{file_pattern_.get(), in_memory.get(), displacement_, skip, bytes};
+  const std::vector<pif_piece> few = filetype_.few_pieces(skip, bytes);
+  const PatternPtr of_few(few.empty() ? nullptr : pif_pattern_list(few.data(), few.size()));
+  if (of_few != nullptr) {
+    pieces.file = of_few.get();
+    pieces.skip = 0;
+  }
   const auto size = static_cast<std::size_t>(type.end());
   return ask(
       [&](auto*) {

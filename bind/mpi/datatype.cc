@@ -35,14 +35,22 @@ Bounds measure_levels(std::vector<Level>& levels) {
   return all;
 }
 
-std::int64_t offset_in(const std::vector<Level>& levels, std::uint64_t n) {
+// Where byte n lies, and how many bytes there are from it to the end of its run.
+struct Place {
+  std::int64_t offset;
+  std::uint64_t bytes;
+};
+
+Place place_in(const std::vector<Level>& levels, std::uint64_t n) {
   const auto behind =
       std::upper_bound(levels.begin(), levels.end(), n, [](std::uint64_t at, const Level& l) { return at < l.before; });
   const Level& level = *(behind - 1);
   const std::uint64_t repetition = (n - level.before) / level.bytes;
   const std::uint64_t rest = (n - level.before) % level.bytes;
   const std::int64_t at = level.offset + static_cast<std::int64_t>(repetition) * level.stride;
-  return at + (level.inner.empty() ? static_cast<std::int64_t>(rest) : offset_in(level.inner, rest));
+  if (level.inner.empty()) return {at + static_cast<std::int64_t>(rest), level.bytes - rest};
+  const Place inside = place_in(level.inner, rest);
+  return {at + inside.offset, inside.bytes};
 }
 
 std::vector<pif_level> convert(const std::vector<Level>& levels, std::vector<std::vector<pif_level>>& kept) {
@@ -353,7 +361,7 @@ bool Datatype::is_range() const {
 }
 
 std::int64_t Datatype::offset_of(std::uint64_t n) const {
-  return static_cast<std::int64_t>(n / bytes_) * extent_ + offset_in(levels_, n % bytes_);
+  return static_cast<std::int64_t>(n / bytes_) * extent_ + place_in(levels_, n % bytes_).offset;
 }
 
 bool Datatype::reaches(std::uint64_t n) const {
@@ -376,6 +384,22 @@ std::uint64_t Datatype::bytes_before(std::int64_t offset) const {
       high = middle;
   }
   return low;
+}
+
+std::vector<pif_piece> Datatype::few_pieces(std::uint64_t from, std::uint64_t bytes) const {
+  constexpr std::size_t kManyLevels = 1024;  // to compile them takes longer than to look some of them up
+  std::vector<pif_piece> out;
+  if (levels_.size() < kManyLevels) return out;
+  const std::size_t pieces_max = levels_.size() / 16;
+  while (bytes > 0) {
+    if (out.size() == pieces_max) return {};
+    const Place place = place_in(levels_, from % bytes_);
+    const std::uint64_t size = std::min(bytes, place.bytes);
+    out.push_back({static_cast<std::int64_t>(from / bytes_) * extent_ + place.offset, size});
+    from += size;
+    bytes -= size;
+  }
+  return out;
 }
 
 PatternPtr Datatype::pattern() const {

@@ -50,6 +50,9 @@ class Datatype {
   bool reaches(std::uint64_t n) const;
   // How many bytes lie before this offset, through all tiles. It is ascending, and bytes() is not 0.
   std::uint64_t bytes_before(std::int64_t offset) const;
+  // The pieces of `bytes` bytes from byte `from` on, in order, if they are few of an irregular type's many; otherwise
+  // none. bytes() is not 0.
+  std::vector<pif_piece> few_pieces(std::uint64_t from, std::uint64_t bytes) const;
   // For pif.h; NULL: memory is out, or there are no bytes.
   PatternPtr pattern() const;
 

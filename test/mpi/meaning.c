@@ -259,10 +259,18 @@ static void many_blocks_and_pairs_come_back(void) {
   for (int i = 0; i < BLOCKS; ++i) at[i] = 4 * i + (i * 7) % 3;
   MPI_Type_create_indexed_block(BLOCKS, 1, at, MPI_INT, &blocks);
   MPI_Type_commit(&blocks);
-  const MPI_Offset mine = 100000 + (MPI_Offset)rank * 17 * BLOCKS;
+  const MPI_Offset mine = 100000 + (MPI_Offset)rank * 50 * BLOCKS;
   NEED(MPI_File_set_view(file, mine, MPI_INT, blocks, "native", MPI_INFO_NULL) == MPI_SUCCESS);
   for (int i = 0; i < BLOCKS; ++i) values[i] = i ^ rank;
   NEED(MPI_File_write_at_all(file, 0, values, BLOCKS, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  for (int first = 0; first < 2 * BLOCKS; first += 1301) { /* few of the many, and across the end of a tile */
+    int some[60];
+    for (int i = 0; i < 60; ++i) some[i] = (first + i) ^ rank;
+    NEED(MPI_File_write_at(file, first, some, 60, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    memset(some, 0, sizeof some);
+    NEED(MPI_File_read_at(file, first, some, 60, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    for (int i = 0; i < 60; ++i) NEED(some[i] == ((first + i) ^ rank));
+  }
   MPI_File_set_view(file, mine, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
   for (int i = 0; i < BLOCKS; i += 997) {
     int one = -1;
