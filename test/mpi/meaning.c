@@ -1,5 +1,6 @@
 /* meaning FILE: what docs/MPIIO.md says, one claim after another, by all ranks. `meaning FILE die` writes a new file,
- * syncs it, and its last process is killed. The exit code is 1 if a claim does not hold. */
+ * syncs it, and its last process is killed. `meaning FILE lose PROCESS` kills an LFS while it writes. Exit code 1: a
+ * claim does not hold. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdint.h>
@@ -315,6 +316,18 @@ static void large_counts_have_functions_of_their_own(void) {
 #endif
 }
 
+/* The LFS with this process id ends in the middle: all processes are told, and nobody sees a part of the file. */
+static void lose(const char* process) {
+  static char bytes[1 << 20];
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+  NEED(MPI_File_write_at_all(file, rank * (1 << 20), bytes, 1 << 20, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) NEED(kill((pid_t)atoi(process), SIGKILL) == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_File_write_at_all(file, (rank + size) * (1 << 20), bytes, 1 << 20, MPI_BYTE, MPI_STATUS_IGNORE);
+  NEED(class_of(MPI_File_close(&file)) == MPI_ERR_IO && file == MPI_FILE_NULL);
+}
+
 static void die(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
   NEED(MPI_File_write_at(file, rank * 4, &rank, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
@@ -333,6 +346,8 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   path = argv[1];
   if (argc == 3) die();
+  if (argc == 4) lose(argv[3]);
+  if (argc == 4) return MPI_Finalize();
   removed();
   nobody_sees_a_new_file_before_it_is_closed();
   modes_are_kept();

@@ -90,6 +90,13 @@ def a_job_that_dies_leaves_no_new_file():
         FS.fails(3, "there is no", "stat", f"/died-{mpi}")
 
 
+def all_processes_learn_of_a_lost_lfs():
+    for mpi in MPIS:
+        run(mpi, 2, program("meaning", mpi), f"pif:/lost-{mpi}", "lose", str(FS.pid_of("lfs1")))
+        FS.ok("up", FS.folder)
+        FS.fails(3, "there is no", "stat", f"/lost-{mpi}")
+
+
 def without_the_library_the_name_is_none_of_pifs():
     for mpi in MPIS:
         said = run(mpi, 1, program("meaning", mpi), "pif:/unseen", code=1, preloaded=False)
@@ -173,6 +180,7 @@ if __name__ == "__main__":
         no_file_system_is_an_error_of_the_program,
         hdf5_makes_and_changes_its_files,
         fortran_programs_use_the_same_names,
+        all_processes_learn_of_a_lost_lfs,
     ]
     with FileSystem(4) as FS:
         sys.exit(main_on(FS, tests, sys.argv[1:]))
