@@ -8,13 +8,13 @@
 #include <thread>
 #include <vector>
 
-#include "daemon.h"
-#include "mount.h"
-#include "mount_point.h"
+#include "operations/mount.h"
 #include "pif/base/assert.h"
 #include "pif/base/handle.h"
 #include "pif/base/print.h"
 #include "pif/base/version.h"
+#include "process/daemon.h"
+#include "process/mount_point.h"
 
 namespace {
 

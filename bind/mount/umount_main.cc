@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "mount_point.h"
 #include "pif/base/print.h"
 #include "pif/base/version.h"
+#include "process/mount_point.h"
 
 int main(int argc, char** argv) {
   pif::fill_standard_streams();

@@ -17,10 +17,10 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
-#include "description.h"
-#include "files.h"
-#include "hosts.h"
-#include "keys.h"
+#include "description/description.h"
+#include "description/hosts.h"
+#include "files/files.h"
+#include "keys/keys.h"
 #include "pif/base/assert.h"
 #include "pif/base/checksum.h"
 #include "pif/base/limits.h"

@@ -13,10 +13,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "description.h"
-#include "files.h"
-#include "hosts.h"
-#include "keys.h"
+#include "description/description.h"
+#include "description/hosts.h"
+#include "files/files.h"
+#include "keys/keys.h"
 #include "pif/base/handle.h"
 #include "pif/base/limits.h"
 #include "pif/cluster/cluster.h"

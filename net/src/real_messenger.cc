@@ -16,11 +16,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "line.h"
+#include "local/line.h"
+#include "local/unix_socket.h"
 #include "pif/net/calls.h"
 #include "pif/net/system.h"
-#include "unix_socket.h"
-#include "zmq_transport.h"
+#include "zmq/zmq_transport.h"
 
 namespace pif::net {
 namespace {

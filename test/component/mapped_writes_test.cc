@@ -11,7 +11,7 @@
 #include <csignal>
 #include <thread>
 
-#include "../../component/src/guarded_copy.h"
+#include "../../component/src/pieces/guarded_copy.h"
 #include "component/fixture.h"
 #include "pif/component/mapped_writes.h"
 

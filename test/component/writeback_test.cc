@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "../../component/src/stream_writer.h"
+#include "../../component/src/stream/stream_writer.h"
 
 namespace pif::component {
 namespace {

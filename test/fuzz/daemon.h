@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "../../net/src/line.h"
+#include "../../net/src/local/line.h"
 #include "../sim/by_hand.h"
 #include "fuzz.h"
 #include "pif/base/capability.h"

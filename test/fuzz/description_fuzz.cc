@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "../../cluster/src/description.h"
+#include "../../cluster/src/description/description.h"
 #include "../../lfs/src/store/root.h"
 #include "fuzz.h"
 #include "pif/component/memory_storage.h"

@@ -1,5 +1,5 @@
 // What comes off a wire before anybody has been asked who he is: packets of Unix sockets and frames of ZeroMQ.
-#include "../../net/src/line.h"
+#include "../../net/src/local/line.h"
 #include "fuzz.h"
 #include "pif/net/calls.h"
 

@@ -8,7 +8,7 @@
 
 #include "../../tools/pif_sort/keys/key_spec.h"
 #include "../../tools/pif_sort/messages.h"
-#include "../../tools/pif_sort/runs/tails.h"
+#include "../../tools/pif_sort/output/tails.h"
 #include "fuzz.h"
 
 namespace {

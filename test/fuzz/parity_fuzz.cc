@@ -7,7 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "../../component/src/parity_entry.h"
+#include "../../component/src/parity/parity_entry.h"
 #include "bevy_steps.h"
 #include "pif/component/page_copy.h"
 

@@ -1,7 +1,7 @@
 // What people type: paths, ranges of records, lengths, lists, delimiters; and the layouts that come of them.
 #include <algorithm>
 
-#include "../../net/src/zap.h"
+#include "../../net/src/zmq/zap.h"
 #include "../../tools/pif/text/text.h"
 #include "fuzz.h"
 #include "pif/base/path.h"

@@ -1,4 +1,4 @@
-#include "../../libtool/src/worker/letter_order.h"
+#include "../../libtool/src/messages/letter_order.h"
 
 #include <algorithm>
 #include <random>

@@ -1,5 +1,5 @@
 // A mapped file that loses its pages, in a process of its own.
-#include "../../libtool/src/worker/mapping.h"
+#include "../../libtool/src/memory/mapping.h"
 
 #include <csignal>
 #include <cstdlib>

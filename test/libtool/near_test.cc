@@ -1,7 +1,7 @@
 // Which workers share a machine.
 #include <catch2/catch.hpp>
 
-#include "../../libtool/src/worker/job.h"
+#include "../../libtool/src/messages/job.h"
 
 namespace pif::tool {
 namespace {

@@ -1,5 +1,5 @@
 // What programs see of a file through a mount, and what others see, against bytes in memory.
-#include "../../bind/mount/content.h"
+#include "../../bind/mount/content/content.h"
 
 #include <map>
 #include <optional>

@@ -1,11 +1,11 @@
 // What a mount knows of names, and the words after -o.
-#include "../../bind/mount/nodes.h"
+#include "../../bind/mount/nodes/nodes.h"
 
 #include <catch2/catch.hpp>
 
-#include "../../bind/mount/error_numbers.h"
-#include "../../bind/mount/options.h"
-#include "../../bind/mount/waiting.h"
+#include "../../bind/mount/nodes/waiting.h"
+#include "../../bind/mount/process/error_numbers.h"
+#include "../../bind/mount/process/options.h"
 
 using namespace pif;
 using mount::errno_of;

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "../../tools/pif/cluster/inventory.h"
-#include "../../tools/pif/cluster/rescue_plan.h"
+#include "../../tools/pif/repair/inventory.h"
+#include "../../tools/pif/repair/rescue_plan.h"
 #include "simulate/files_history.h"
 #include "simulate/restores.h"
 

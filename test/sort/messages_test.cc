@@ -7,7 +7,7 @@
 
 #include "../../tools/pif_sort/keys/key_list.h"
 #include "../../tools/pif_sort/keys/lengths.h"
-#include "../../tools/pif_sort/runs/tails.h"
+#include "../../tools/pif_sort/output/tails.h"
 
 namespace pif::sort {
 namespace {

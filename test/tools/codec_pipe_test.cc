@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif/transfer/codec_pipe.h"
+#include "../../tools/pif/codec/codec_pipe.h"
 #include "pif/base/handle.h"
 #include "pif/base/write_all.h"
 

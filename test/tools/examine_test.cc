@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif/cluster/examine.h"
+#include "../../tools/pif/repair/examine.h"
 #include "pif/base/format.h"
 #include "pif/wire/convert.h"
 

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif/cluster/rescue_plan.h"
+#include "../../tools/pif/repair/rescue_plan.h"
 
 using namespace pif;
 using namespace pif::cli;

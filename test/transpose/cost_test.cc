@@ -1,13 +1,13 @@
 // The formulas and the plans of a transpose.
-#include "../../tools/pif_transpose/cost.h"
+#include "../../tools/pif_transpose/matrix/cost.h"
 
 #include <algorithm>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif_transpose/direct_plan.h"
-#include "../../tools/pif_transpose/recursive_plan.h"
+#include "../../tools/pif_transpose/direct/direct_plan.h"
+#include "../../tools/pif_transpose/recursive/recursive_plan.h"
 
 namespace pif::transpose {
 namespace {

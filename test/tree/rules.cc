@@ -26,8 +26,9 @@ bool is_public_header(const std::string& path) {
 }
 // Below main, two places end a process.
 constexpr std::string_view kAssertions = "base/src/assert.cc";
-constexpr std::string_view kLostPages = "libtool/src/worker/mapping.cc";  // where a thread of a worker cannot go on
-constexpr std::string_view kDaemonLock = "cluster/src/lock.cc";  // a part of the daemons' mains, before they serve
+constexpr std::string_view kLostPages = "libtool/src/memory/mapping.cc";  // where a thread of a worker cannot go on
+constexpr std::string_view kDaemonLock =
+    "cluster/src/daemons/lock.cc";  // a part of the daemons' mains, before they serve
 // Where a program begins: it may end itself, and wait for people.
 bool is_program(const std::string& path) {
   const std::string folder = folder_of(path);

@@ -34,6 +34,13 @@ TEST_CASE("folders use what docs/ARCHITECTURE.md says they may, and no other's p
 TEST_CASE("rooms use what docs/ARCHITECTURE.md says they may") {
   const auto rooms = parse_rooms(tree().at("docs/ARCHITECTURE.md"));
   if (!rooms) FAIL(rooms.error().text);
+  for (const auto& [folder, arrows] : *rooms)
+    for (const auto& [room, may_use] : arrows) {
+      const std::string path = folder + "/" + room + "/";
+      INFO(path << " is in a table of docs/ARCHITECTURE.md and must exist");
+      const auto first_inside = tree().lower_bound(path);
+      CHECK((first_inside != tree().end() && first_inside->first.starts_with(path)));
+    }
   report(check_rooms(tree(), *rooms));
 }
 TEST_CASE("headers may be included twice, and private ones are included") { report(check_headers(tree())); }

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "../pif_sort/cost.h"
-#include "../pif_transpose/cost.h"
-#include "../pif_transpose/recursive_plan.h"
+#include "../pif_transpose/matrix/cost.h"
+#include "../pif_transpose/recursive/recursive_plan.h"
 #include "pif/tool/memory.h"
 #include "pif/tool/prediction.h"
 #include "runs.h"

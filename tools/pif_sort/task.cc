@@ -8,10 +8,10 @@
 #include "../pif/transfer/get_files.h"
 #include "each_record.h"
 #include "keys/keys.h"
+#include "output/output.h"
 #include "pif/base/inheriting.h"
 #include "pif/tool/csv.h"
 #include "pif/tool/memory.h"
-#include "runs/output.h"
 #include "runs/run.h"
 
 namespace pif::sort {

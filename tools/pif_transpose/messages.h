@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "cost.h"
+#include "matrix/cost.h"
 #include "pif/tool/message.h"
 #include "transpose.h"
 #include "transpose.pb.h"

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "cost.h"
-#include "direct_plan.h"
+#include "direct/direct_plan.h"
+#include "matrix/cost.h"
 #include "messages.h"
 #include "pif/tool/memory.h"
-#include "recursive_plan.h"
+#include "recursive/recursive_plan.h"
 
 namespace pif::transpose {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
+#include "matrix/shape.h"
 #include "pif/tool/output_options.h"
 #include "pif/tool/tool_main.h"
-#include "shape.h"
 
 namespace pif::transpose {
 

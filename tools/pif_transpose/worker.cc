@@ -1,8 +1,8 @@
 // The workers of a transpose.
-#include "cost.h"
-#include "direct.h"
+#include "direct/direct.h"
+#include "matrix/cost.h"
 #include "messages.h"
-#include "recursive.h"
+#include "recursive/recursive.h"
 
 namespace pif::transpose {
 namespace {

@@ -11,7 +11,7 @@
 #include "bulk/blocks.h"
 #include "bulk/local_io.h"
 #include "bulk/near_blocks.h"
-#include "file/async.h"
+#include "operations/started.h"
 #include "session/in_use.h"
 
 namespace pif {
@@ -263,7 +263,7 @@ Result<BulkCounts> export_by_message(FileState& file, Range records, const Sink&
   const File::Operation first = file.next_operation;
   auto counts = export_in_order(file, records, sink, progress);
   // After an error some of its own may be under way, into memory that is gone.
-  file.operations.erase(file.operations.lower_bound(first), file.operations.end());
+  drop_operations(file, first);
   return counts;
 }
 

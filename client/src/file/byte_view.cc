@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "file/async.h"
 #include "file/file_state.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
@@ -253,7 +252,7 @@ Status FileState::resize(std::uint64_t bytes) {
   if (is_shared())
     return fail(Code::kUnsupported, fmt::format("{}: several write it: it is as long as they write", parts.path));
   PIF_TRY(check_piece_end(bytes));
-  PIF_TRY(finish_operations(*this));
+  PIF_TRY(finish_operations());
   if (bytes == length.bytes()) return {};
   PIF_TRY(scattered.begin());
   return scattered.resize(bytes);

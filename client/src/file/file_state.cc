@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "file/async.h"
+#include "pieces/async_operation.h"
 #include "pif/access/row_copies.h"
 #include "pif/base/assert.h"
 #include "pif/base/capability.h"
@@ -350,9 +350,18 @@ void FileState::enter_sealing() {
   phase = Phase::kSealing;
 }
 
+Status FileState::finish_operations() {
+  Status first;
+  for (const auto& [number, operation] : operations) {
+    auto status = operation->run();
+    if (first && !status) first = std::move(status);
+  }
+  return first;
+}
+
 Status FileState::start_sealing() {
   PIF_TRY(check_may_commit());
-  PIF_TRY(finish_operations(*this));
+  PIF_TRY(finish_operations());
   // Its requests are its own, so it takes its time; what is left to do is the commit at the server.
   if (scattered.is_on()) return seal_scattered();
   enter_sealing();
@@ -361,7 +370,7 @@ Status FileState::start_sealing() {
 
 Status FileState::seal() {
   PIF_TRY(check_may_commit());
-  PIF_TRY(finish_operations(*this));
+  PIF_TRY(finish_operations());
   if (scattered.is_on()) return seal_scattered();
   enter_sealing();
   return writer.seal();
@@ -402,6 +411,38 @@ Status FileState::close() {
   close.add_files(parts.file.value);
   if (is_untold_ || (length.is_known() && length.now() != parts.file_length)) add_note(close);
   PIF_TRY(session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
+  return {};
+}
+
+// ---- when it was written to, as far as the server learns it ----
+
+void FileState::add_note(proto::Close& close) const {
+  close.set_length_file(parts.file.value);
+  if (length.is_known()) *close.mutable_file_length() = wire::proto_of(length.now());
+  if (is_untold_) close.set_wrote(last_written);
+}
+
+void FileState::note_written() {
+  if (phase == Phase::kEnded || kind.adopted) return;
+  last_written = session->clock().wall_ns();
+  if (creating() || (parts.rights & kMayWrite) == 0) return;  // the commit says it
+  is_untold_ = true;
+  const Time now = session->clock().now();
+  if (now < tell_at_) return;
+  net::Packet note;
+  add_note(*note.envelope.mutable_close());
+  if (!session->tell_server(std::move(note))) return;
+  is_untold_ = false;
+  tell_at_ = now + kTellEvery;
+}
+
+Status FileState::tell_written() {
+  if (!is_untold_) return {};
+  proto::Close note;
+  add_note(note);
+  PIF_TRY(session->call(std::move(note)));
+  is_untold_ = false;
+  tell_at_ = session->clock().now() + kTellEvery;
   return {};
 }
 

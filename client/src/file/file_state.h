@@ -9,9 +9,9 @@
 
 #include "file/appender.h"
 #include "file/created_writer.h"
-#include "file/forks.h"
 #include "file/known_length.h"
 #include "file/overwriter.h"
+#include "file/placed_bytes.h"
 #include "file/record_reader.h"
 #include "file/scattered_writer.h"
 #include "pif/access/component_access.h"
@@ -110,7 +110,7 @@ class FileState {
   // Whether pieces may be written up to this byte: kTooLarge, or kEndOfFile of a committed file.
   [[nodiscard]] Status check_piece_end(std::uint64_t end);
 
-  // Bytes were written, or were to be: the file's times move (times.cc). Of a committed file the server is told, at
+  // Bytes were written, or were to be: the file's times move. Of a committed file the server is told, at
   // most once a second. tell_written(): now, unless it knows.
   void note_written();
   [[nodiscard]] Status tell_written();
@@ -138,6 +138,8 @@ class FileState {
   [[nodiscard]] Status resize(std::uint64_t bytes);
 
   // ---- the end ----
+  // Runs all operations that are under way to their ends; each still has its outcome. The first error.
+  [[nodiscard]] Status finish_operations();
   [[nodiscard]] Status seal();
   // if_length: of the file whose place this one takes, else kRetry.
   [[nodiscard]] Status commit(const std::optional<FileLength>& if_length = {});

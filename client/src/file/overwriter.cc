@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "file/file_state.h"
-#include "file/piece_source.h"
+#include "pieces/piece_source.h"
 #include "pif/access/piece_requests.h"
 #include "pif/access/row_body.h"
 #include "pif/base/assert.h"

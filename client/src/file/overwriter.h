@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "file/piece_split.h"
+#include "pieces/piece_split.h"
 #include "pif/access/requests.h"
 #include "pif/access/row_range.h"
 #include "pif/component/extents.h"

@@ -23,7 +23,8 @@ constexpr std::uint64_t kRebuiltRowsBytes = 64u << 10;  // of rows that are aske
 }  // namespace
 
 PieceReader::PieceReader(FileState& file, Fill<ExtentRun> fill, bool is_foreground, std::optional<std::uint64_t> result)
-    : AsyncOperation(file, is_foreground),
+    : AsyncOperation(*file.session, file.grant, is_foreground),
+      file_(file),
       fill_(std::move(fill)),
       result_(result),
       pieces_(file.parts.layout, file.parts.format.record_length, is_foreground ? kPiecesReadAtOnce : kPiecesAtOnce) {

@@ -10,12 +10,14 @@
 #include <span>
 #include <vector>
 
-#include "file/async.h"
-#include "file/piece_source.h"
-#include "file/piece_split.h"
+#include "pieces/async_operation.h"
+#include "pieces/piece_source.h"
+#include "pieces/piece_split.h"
 #include "pif/component/component.h"
 
 namespace pif::client {
+
+class FileState;
 
 class PieceReader : public AsyncOperation {
  public:
@@ -66,6 +68,7 @@ class PieceReader : public AsyncOperation {
   bool goes_on(const Rebuilt& rebuilt, const Rest& next) const;
   void ask_rebuilt(Rebuilt& rebuilt);
 
+  FileState& file_;
   const Fill<component::ExtentRun> fill_;
   const std::optional<std::uint64_t> result_;
   PieceSplit<component::ExtentRun> pieces_;

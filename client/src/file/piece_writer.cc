@@ -13,7 +13,8 @@ using component::ConstExtent;
 
 PieceWriter::PieceWriter(FileState& file, Fill<ConstExtent> fill, bool is_foreground,
                          std::optional<std::uint64_t> result)
-    : AsyncOperation(file, is_foreground),
+    : AsyncOperation(*file.session, file.grant, is_foreground),
+      file_(file),
       fill_(std::move(fill)),
       result_(result),
       pieces_(file.parts.layout, file.parts.format.record_length, kPiecesAtOnce) {

@@ -8,11 +8,13 @@
 #include <optional>
 #include <span>
 
-#include "file/async.h"
-#include "file/piece_source.h"
-#include "file/piece_split.h"
+#include "pieces/async_operation.h"
+#include "pieces/piece_source.h"
+#include "pieces/piece_split.h"
 
 namespace pif::client {
+
+class FileState;
 
 class PieceWriter : public AsyncOperation {
  public:
@@ -38,6 +40,7 @@ class PieceWriter : public AsyncOperation {
   void write();
   [[nodiscard]] Status take();
 
+  FileState& file_;
   const Fill<component::ConstExtent> fill_;
   const std::optional<std::uint64_t> result_;
   PieceSplit<component::ConstExtent> pieces_;

@@ -9,7 +9,7 @@
 
 #include "file/file_state.h"
 #include "file/piece_reader.h"
-#include "file/piece_source.h"
+#include "pieces/piece_source.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "session/pool.h"

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "file/async.h"
 #include "file/file_state.h"
 #include "file/piece_reader.h"
 #include "file/piece_writer.h"
@@ -105,7 +104,7 @@ Status ScatteredWriter::resize(std::uint64_t bytes) {
 // What is under way may write there, too.
 Status ScatteredWriter::clear_gap(std::uint64_t offset) {
   if (cut_end_ <= file_.length.bytes()) return {};
-  PIF_TRY(finish_operations(file_));
+  PIF_TRY(file_.finish_operations());
   const std::uint64_t end = std::min(offset, cut_end_);
   const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, cut_end_));
   for (std::uint64_t at = file_.length.bytes(); at < end; at = file_.length.bytes()) {

@@ -7,7 +7,7 @@
 #include <deque>
 #include <span>
 
-#include "file/piece_split.h"
+#include "pieces/piece_split.h"
 #include "pif/access/requests.h"
 #include "pif/access/sealing.h"
 #include "pif/component/extents.h"

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "file/async.h"
 #include "file/file_state.h"
 #include "pif/base/assert.h"
 #include "pif/wire/convert.h"
@@ -45,7 +44,7 @@ Result<std::string> FileState::share() {
 Status FileState::done() {
   PIF_TRY(check_shared(*this));
   if (is_done) return {};
-  PIF_TRY(finish_operations(*this));
+  PIF_TRY(finish_operations());
   scattered.close();
   proto::MemberDone request;
   request.set_file(parts.file.value);

@@ -6,7 +6,6 @@
 
 #include "controller/job_run.h"
 #include "controller/stand_ins.h"
-#include "controller/trace_file.h"
 #include "controller/worker_options.h"
 #include "pif/access/sealing.h"
 #include "pif/base/assert.h"
@@ -14,6 +13,7 @@
 #include "pif/net/real_messenger.h"
 #include "pif/tool/message.h"
 #include "pif/wire/convert.h"
+#include "report/trace_file.h"
 
 namespace pif::tool {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "controller/letter_ledger.h"
 #include "controller/stream_merge.h"
+#include "messages/job.h"
 #include "pif/tool/controller.h"
-#include "worker/job.h"
 
 namespace pif::tool {
 

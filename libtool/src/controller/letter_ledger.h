@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "job.pb.h"
-#include "worker/job.h"
+#include "messages/job.h"
 
 namespace pif::tool {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "messages/frames.h"
 #include "pif/tool/stream_taker.h"
-#include "worker/frames.h"
 
 namespace pif::tool {
 

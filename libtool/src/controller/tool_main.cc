@@ -15,9 +15,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "controller/report_file.h"
-#include "controller/terminal.h"
 #include "controller/worker_options.h"
+#include "memory/mapping.h"
 #include "pif/base/assert.h"
 #include "pif/base/path.h"
 #include "pif/base/print.h"
@@ -27,8 +26,9 @@
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
+#include "report/report_file.h"
+#include "report/terminal.h"
 #include "worker/brought_files.h"
-#include "worker/mapping.h"
 #include "worker/worker_ports.h"
 
 namespace pif::tool {

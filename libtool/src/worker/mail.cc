@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "messages/job.h"
 #include "pif/base/assert.h"
 #include "pif/tool/message.h"
-#include "worker/job.h"
 #include "worker/worker_impl.h"
 
 namespace pif::tool {

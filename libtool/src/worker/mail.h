@@ -9,11 +9,11 @@
 #include <unordered_map>
 
 #include "job.pb.h"
+#include "messages/letter_order.h"
 #include "pif/base/clock.h"
 #include "pif/base/handle.h"
 #include "pif/net/messenger.h"
 #include "pif/tool/worker.h"
-#include "worker/letter_order.h"
 
 namespace pif::tool {
 

@@ -1,8 +1,8 @@
 #include "pif/tool/stream.h"
 
+#include "messages/frames.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
-#include "worker/frames.h"
 #include "worker/worker_impl.h"
 
 namespace pif::tool {

@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "messages/values.h"
 #include "pif/base/assert.h"
 #include "pif/base/packed.h"
 #include "pif/tool/message.h"
 #include "worker/debugger.h"
 #include "worker/mail.h"
-#include "worker/values.h"
 #include "worker/worker_impl.h"
 
 namespace pif::tool {

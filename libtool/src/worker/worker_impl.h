@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "messages/job.h"
 #include "pif/access/lfs_links.h"
 #include "pif/access/requests.h"
 #include "pif/net/caller.h"
 #include "pif/tool/worker.h"
-#include "worker/job.h"
 #include "worker/mail.h"
 #include "worker/trace.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "codec/codec_pipe.h"
+#include "codec/compression.h"
 #include "pif/client/client.h"
-#include "transfer/codec_pipe.h"
-#include "transfer/compression.h"
 #include "transfer/local_tree.h"
 #include "transfer/tally.h"
 #include "transfer/tree_options.h"

@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "codec/codec_pipe.h"
 #include "command/interrupt.h"
 #include "command/io.h"
 #include "names/entries.h"
 #include "pif/base/handle.h"
 #include "pif/client/bulk.h"
-#include "transfer/codec_pipe.h"
 #include "transfer/transfers.h"
 
 namespace pif::cli {

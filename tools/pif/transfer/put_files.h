@@ -10,8 +10,8 @@
 
 #include <sys/stat.h>
 
+#include "codec/compression.h"
 #include "pif/client/client.h"
-#include "transfer/compression.h"
 #include "transfer/entries_import.h"
 #include "transfer/header.h"
 #include "transfer/tally.h"

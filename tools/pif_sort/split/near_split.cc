@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "output/output.h"
+#include "output/share_merge.h"
+#include "output/tails.h"
 #include "pif/tool/message.h"
-#include "runs/output.h"
-#include "runs/share_merge.h"
-#include "runs/tails.h"
 #include "sort.pb.h"
 
 namespace pif::sort {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "output/stretches.h"
 #include "pif/tool/team.h"
 #include "runs/merge.h"
 #include "runs/run.h"
-#include "runs/stretches.h"
 #include "split/split_options.h"
 
 namespace pif::sort {

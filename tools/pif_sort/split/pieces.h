@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "output/output.h"
 #include "pif/net/buffer.h"
 #include "runs/merge.h"
-#include "runs/output.h"
 
 namespace pif::sort {
 

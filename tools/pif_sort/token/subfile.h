@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "keys/key_list.h"
+#include "output/output.h"
 #include "pif/base/placement.h"
 #include "runs/merge.h"
-#include "runs/output.h"
 #include "runs/run.h"
 
 namespace pif::sort {

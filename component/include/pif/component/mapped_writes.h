@@ -9,7 +9,8 @@
 namespace pif::component {
 
 // The same as write_extents(data, extents, false), for programs that may handle SIGBUS: the first call installs a
-// handler for the process, which passes on what is not its own (component/src/guarded_copy.h). Daemons do not call it.
+// handler for the process, which passes on what is not its own. Daemons do not
+// call it.
 //
 // Where short pieces lie close together, room is reserved in the pages that they are in, and no other, and they are
 // copied there. The file gets no longer than its last piece. All else, and all on files that cannot be mapped or
