@@ -243,4 +243,11 @@ Status validate(const Pattern& pattern) {
   return {};
 }
 
+Result<std::shared_ptr<const CompiledPattern>> CompiledPattern::make(Pattern pattern) {
+  auto made = std::make_shared<CompiledPattern>();
+  made->pattern_ = std::move(pattern);
+  PIF_TRY_VALUE(made->compiled_, Compiled::make(made->pattern_));
+  return std::shared_ptr<const CompiledPattern>(std::move(made));
+}
+
 }  // namespace pif::patterns

@@ -7,7 +7,7 @@
 
 #include "pif/client/client.h"
 #include "pif/client/pif.h"
-#include "pif/pattern/pattern.h"
+#include "pif/pattern/compiled.h"
 
 // What a connection shares with its files.
 struct pif_errors {
@@ -22,9 +22,9 @@ struct pif_connection {
   pif::SystemStatus status;             // that pif_status told last: its texts
 };
 
-// What a builder gave; its error is told by the call that the pattern is used in.
+// What a builder gave, compiled once; its error is told by the call that the pattern is used in.
 struct pif_pattern {
-  pif::Result<pif::patterns::Pattern> pattern;
+  pif::Result<std::shared_ptr<const pif::patterns::CompiledPattern>> pattern;
 };
 
 struct pif_file {

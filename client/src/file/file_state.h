@@ -136,6 +136,8 @@ class FileState {
   [[nodiscard]] Status sync();
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
   [[nodiscard]] Status resize(std::uint64_t bytes);
+  // A committed file of fixed records is at least so long: zeros are appended, each once, whoever else does the same.
+  [[nodiscard]] Status lengthen(std::uint64_t bytes);
 
   // ---- the end ----
   [[nodiscard]] Status seal();

@@ -10,10 +10,22 @@ Result<patterns::Zip> Walks::zip(const File::Pieces& wanted) const {
   return patterns::Zip(in_file, in_memory);
 }
 
+namespace {
+
+// A copy has the same lists, which whoever keeps the pattern keeps.
+Result<patterns::Compiled> compiled_of(const patterns::Pattern& pattern,
+                                       const std::shared_ptr<const patterns::CompiledPattern>& compiled) {
+  if (compiled) return compiled->compiled();
+  return patterns::Compiled::make(pattern);
+}
+
+}  // namespace
+
 Result<Walks> Walks::make(const File::Pieces& wanted, std::size_t memory_bytes, bool is_blocking) {
   const auto kept = is_blocking ? nullptr : std::make_shared<const File::Pieces>(wanted);
-  PIF_TRY_VALUE(auto file, patterns::Compiled::make(kept ? kept->file : wanted.file));
-  PIF_TRY_VALUE(auto memory, patterns::Compiled::make(kept ? kept->memory : wanted.memory));
+  const File::Pieces& pieces = kept ? *kept : wanted;
+  PIF_TRY_VALUE(auto file, compiled_of(pieces.file, pieces.compiled_file));
+  PIF_TRY_VALUE(auto memory, compiled_of(pieces.memory, pieces.compiled_memory));
   const std::uint64_t bytes = wanted.bytes.value_or(memory.bytes());
   PIF_TRY_VALUE(const auto in_file, file.bounds(wanted.displacement, wanted.skip, bytes));
   PIF_TRY_VALUE(const auto in_memory, memory.bounds(0, 0, bytes));

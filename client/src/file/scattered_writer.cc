@@ -94,10 +94,14 @@ Status ScatteredWriter::sync() {
 }
 
 Status ScatteredWriter::resize(std::uint64_t bytes) {
-  PIF_ASSERT(is_on_ && !file_.is_shared(), bytes);
+  PIF_ASSERT(is_on_, bytes);
   const std::uint64_t before = file_.length.bytes();
-  if (bytes < before) cut_end_ = std::max(cut_end_, before);
-  PIF_TRY(clear_gap(bytes));
+  if (file_.is_shared()) {
+    PIF_TRY(clear(bytes, before));  // for where others write next, only they know
+  } else {
+    if (bytes < before) cut_end_ = std::max(cut_end_, before);
+    PIF_TRY(clear_gap(bytes));
+  }
   file_.length.go_by(length_up_to(file_.parts.format.record_length, bytes));
   return {};
 }
@@ -107,11 +111,18 @@ Status ScatteredWriter::clear_gap(std::uint64_t offset) {
   if (cut_end_ <= file_.length.bytes()) return {};
   PIF_TRY(finish_operations(file_));
   const std::uint64_t end = std::min(offset, cut_end_);
-  const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, cut_end_));
-  for (std::uint64_t at = file_.length.bytes(); at < end; at = file_.length.bytes()) {
+  PIF_TRY(clear(file_.length.bytes(), end));
+  PIF_ASSERT(file_.length.bytes() >= end, end, file_.length.bytes());
+  return {};
+}
+
+Status ScatteredWriter::clear(std::uint64_t begin, std::uint64_t end) {
+  if (begin >= end) return {};
+  const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, end - begin));
+  for (std::uint64_t at = begin; at < end;) {
     const auto piece = std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), end - at));
     PIF_TRY(write(at, piece));
-    PIF_ASSERT(file_.length.bytes() == at + piece.size(), at, piece.size(), file_.length.bytes());
+    at += piece.size();
   }
   return {};
 }

@@ -42,7 +42,8 @@ class ScatteredWriter {
   // The LFSs have room for the file's first `bytes` bytes.
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
 
-  // The file ends at this byte. What is cut off stays in the components until they are sealed.
+  // The file ends at this byte. What is cut off stays in the components until they are sealed; where several write the
+  // file, it is zero at once, as far as it was written here.
   [[nodiscard]] Status resize(std::uint64_t bytes);
   // Before something is written from this byte on: if that is past the end, there are zeros in front of it, whatever
   // was cut off.
@@ -54,6 +55,7 @@ class ScatteredWriter {
   [[nodiscard]] Status seal(const FileLength& file_length);
 
  private:
+  [[nodiscard]] Status clear(std::uint64_t begin, std::uint64_t end);  // these bytes are zero
   // Of a file of that length, in that LFS's .dat.
   std::uint64_t component_bytes(LfsIndex lfs, const FileLength& file_length) const;
   FileState& file_;
