@@ -115,7 +115,7 @@ bool is_predefined(int combiner) {
          combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-// What MPI_Type_get_contents gives. The types in it are freed with it.
+// The result of MPI_Type_get_contents. The types in it are freed with it.
 class Contents {
  public:
   explicit Contents(MPI_Datatype type) : type_(type) {}

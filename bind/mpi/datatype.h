@@ -1,4 +1,4 @@
-// What an MPI datatype means: which bytes, in which order.
+// An MPI datatype, decoded: which bytes it has, in which order.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@
 
 namespace pif::mpi {
 
-// What an access does, and where.
+// An access reads or writes, at a place that one of four pointers gives.
 enum class Direction : std::uint8_t { kRead, kWrite };
 enum class Pointer : std::uint8_t { kAt, kOwn, kShared, kOrdered };
 struct Access {
@@ -65,9 +65,9 @@ class File {
   // none like this.
   Outcome begin_split(Access access, MPI_Offset offset, const Memory& memory);
   Outcome end_split(Access access, std::uint64_t* bytes);
-  // What is in force, as hints; the caller frees it.
+  // The hints that are in force; the caller frees them.
   Outcome info(MPI_Info* out);
-  // What MPI_DISPLACEMENT_CURRENT stands for, in bytes.
+  // The value of MPI_DISPLACEMENT_CURRENT, in bytes.
   Outcome current_displacement(MPI_Offset* bytes);
 
   MPI_File handle() const { return handle_; }
@@ -81,7 +81,7 @@ class File {
     std::vector<std::string> names, values;
     std::vector<pif_attribute> attributes;
   };
-  // What rank 0 tells all others of the file that it has opened or created.
+  // Rank 0 sends this to all others: the file that it has opened or created.
   struct First {
     std::int32_t amode = 0;
     std::uint8_t is_done = 0, is_new = 0;
@@ -106,6 +106,7 @@ class File {
   Outcome finish_new();
   Outcome begin_anew(std::uint64_t bytes);
   Outcome copy_part(pif_file* from, std::uint64_t bytes);
+  Outcome common_length(const Outcome& mine, std::int64_t* bytes);
   Outcome grow(std::uint64_t bytes);
   void report();
   // One process; open.cc.

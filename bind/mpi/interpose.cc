@@ -57,7 +57,16 @@ Function* real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-// What the caller gets: the error handler of the file is called first.
+// The MPI's own handle for a file of ours; its error handler is that of MPI_FILE_NULL. Returns the MPI's code.
+int open_handle(MPI_Comm comm, MPI_File* handle) {
+  using Open = int(MPI_Comm, const char*, int, MPI_Info, MPI_File*);
+  *handle = MPI_FILE_NULL;
+  return real<Open>("PMPI_File_open")(comm, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, handle);
+}
+
+int close_handle(MPI_File* handle) { return real<int(MPI_File*)>("PMPI_File_close")(handle); }
+
+// Calls the file's error handler first. Returns the code for the caller.
 int raise(MPI_File handle, const Outcome& outcome) {
   if (outcome.ok()) return MPI_SUCCESS;
   const int code = code_of(outcome);
@@ -77,11 +86,9 @@ Outcome path_of(const char* name, std::string* path) {
 // ---- without a file ----
 
 int open_ours(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_File* out) {
-  using Open = int(MPI_Comm, const char*, int, MPI_Info, MPI_File*);
   MPI_File handle = MPI_FILE_NULL;
   *out = MPI_FILE_NULL;
-  const int code = real<Open>("PMPI_File_open")(comm, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &handle);
-  if (code != MPI_SUCCESS) return code;
+  if (const int code = open_handle(comm, &handle); code != MPI_SUCCESS) return code;
   std::string path;
   Outcome outcome = path_of(name, &path);
   auto file = std::make_shared<File>(handle, path, amode);
@@ -92,7 +99,7 @@ int open_ours(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_Fil
     return MPI_SUCCESS;
   }
   const int failed = raise(handle, outcome);
-  real<int(MPI_File*)>("PMPI_File_close")(&handle);
+  close_handle(&handle);
   return failed;
 }
 
@@ -104,7 +111,7 @@ int close_ours(File& file, MPI_File* handle) {
   }
   files().remove(*handle);
   const int code = raise(*handle, outcome);
-  const int closed = real<int(MPI_File*)>("PMPI_File_close")(handle);
+  const int closed = close_handle(handle);
   return code != MPI_SUCCESS ? code : closed;
 }
 
@@ -113,13 +120,10 @@ int delete_ours(const char* name) {
   Outcome outcome = path_of(name, &path);
   if (outcome.ok()) outcome = ask([&](pif_connection* c) { return pif_remove(c, path.c_str(), 0); });
   if (outcome.ok()) return MPI_SUCCESS;
-  // The handler of MPI_FILE_NULL is that of every new handle.
-  using Open = int(MPI_Comm, const char*, int, MPI_Info, MPI_File*);
   MPI_File handle = MPI_FILE_NULL;
-  if (real<Open>("PMPI_File_open")(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &handle) != MPI_SUCCESS)
-    return outcome.error_class;
+  if (open_handle(MPI_COMM_SELF, &handle) != MPI_SUCCESS) return outcome.error_class;
   const int code = raise(handle, outcome);
-  real<int(MPI_File*)>("PMPI_File_close")(&handle);
+  close_handle(&handle);
   return code;
 }
 

@@ -22,7 +22,7 @@ std::string hint(MPI_Info info, const char* key) {
   return is_there != 0 ? std::string(value.data()) : std::string();
 }
 
-// Of the decimal numbers in a hint those that are some; as MPI has it, a hint that cannot be is no error.
+// The decimal numbers in a hint. Anything else in it is passed over: as MPI has it, an impossible hint is no error.
 std::vector<std::uint32_t> numbers_in(const std::string& text) {
   std::vector<std::uint32_t> out;
   const char* at = text.data();
@@ -128,7 +128,7 @@ Outcome File::create(const Creation& creation) {
   });
 }
 
-// What rank 0 has done goes to all others in one message, and they do the like; then all agree.
+// Rank 0 sends all others one message of the file that it has opened or created. They open it, too; then all agree.
 Outcome File::join_first(const Outcome& done, First* first) {
   Outcome mine = done;
   const bool is_first = team_.rank() == 0;
@@ -215,7 +215,7 @@ void File::report() {
 
 Outcome File::sync() {
   if (!may_write()) return team_.agree({MPI_ERR_READ_ONLY, "the file is open for reading"});
-  // What is written to a committed file is durable already.
+  // Bytes that are written to a committed file are durable already.
   return team_.agree(is_new_ ? ask([&](auto*) { return pif_sync(file_); }) : Outcome{});
 }
 
@@ -227,6 +227,17 @@ Outcome File::length(std::uint64_t* bytes) {
   else
     PIF_MPI_TRY(ask([&](auto*) { return pif_file_length(file_, nullptr, bytes); }));
   length_seen_ = *bytes;
+  return {};
+}
+
+// All get the length that rank 0 sees, unless one of them has failed already.
+Outcome File::common_length(const Outcome& mine, std::int64_t* bytes) {
+  Outcome out = mine;
+  std::uint64_t now = 0;
+  if (out.ok() && team_.rank() == 0) out = length(&now);
+  PIF_MPI_TRY(team_.agree(out));
+  *bytes = static_cast<std::int64_t>(now);
+  team_.broadcast(bytes);
   return {};
 }
 
@@ -324,16 +335,13 @@ Outcome File::set_size(MPI_Offset bytes) {
   else if (bytes < 0)
     mine = {MPI_ERR_ARG, "a file cannot be shorter than 0 bytes"};
   PIF_MPI_TRY(team_.agree(mine));  // and what others wrote before is counted
-  std::uint64_t now = 0;
-  if (team_.rank() == 0) mine = length(&now);
-  PIF_MPI_TRY(team_.agree(mine));
-  auto sent = static_cast<std::int64_t>(now);
-  team_.broadcast(&sent);
-  if (bytes == sent) {
-    length_seen_ = now = static_cast<std::uint64_t>(sent);
+  std::int64_t now = 0;
+  PIF_MPI_TRY(common_length({}, &now));
+  if (bytes == now) {
+    length_seen_ = static_cast<std::uint64_t>(now);
     return {};
   }
-  return bytes > sent ? grow(static_cast<std::uint64_t>(bytes)) : begin_anew(static_cast<std::uint64_t>(bytes));
+  return bytes > now ? grow(static_cast<std::uint64_t>(bytes)) : begin_anew(static_cast<std::uint64_t>(bytes));
 }
 
 Outcome File::preallocate(MPI_Offset bytes) {
@@ -345,12 +353,9 @@ Outcome File::preallocate(MPI_Offset bytes) {
   PIF_MPI_TRY(team_.agree(mine));
   if (team_.rank() == 0 && is_new_ && bytes > 0)
     mine = ask([&](auto*) { return pif_preallocate(file_, static_cast<std::uint64_t>(bytes)); });
-  std::uint64_t now = 0;
-  if (mine.ok() && team_.rank() == 0) mine = length(&now);
-  PIF_MPI_TRY(team_.agree(mine));
-  auto sent = static_cast<std::int64_t>(now);
-  team_.broadcast(&sent);
-  return bytes > sent ? grow(static_cast<std::uint64_t>(bytes)) : Outcome{};
+  std::int64_t now = 0;
+  PIF_MPI_TRY(common_length(mine, &now));
+  return bytes > now ? grow(static_cast<std::uint64_t>(bytes)) : Outcome{};
 }
 
 Outcome File::info(MPI_Info* out) {

@@ -13,7 +13,7 @@ namespace pif::mpi {
 // goes to `answer`. MPI_ERR_IO: there is no file system, or it cannot be reached. It stays until the process ends.
 Outcome ask(const std::function<std::int64_t(pif_connection*)>& call, std::int64_t* answer = nullptr);
 
-// What a call that gives a file has answered, as a number for ask().
+// The answer of a call that gives a file, as a number for ask().
 inline std::int64_t answer_of(pif_connection* connection, const pif_file* file) {
   return file != nullptr ? 0 : -pif_error(connection);
 }
