@@ -323,7 +323,6 @@ bool Lfs::Impl::end_turn() {
   // While changes are held none begins; those under way end first.
   const bool is_held = holding.is_asked() && !overwriting.busy();
   rebuild.turn(context.standing == Standing::kServing && !holding.is_asked());
-  if (!holding.is_asked()) overwriting.go_on();
   PIF_ASSERT(!is_held || holding.is_asked());
   const bool committed = !is_held && !context.batch.empty();
   if (!is_held) context.batch.flush();

@@ -28,13 +28,12 @@ Error cannot_empty(const Error& why) {
 
 }  // namespace
 
-Overwriting::Overwriting(LfsContext& context, Peers& peers, const Holding& holding)
+Overwriting::Overwriting(LfsContext& context, Peers& peers, Holding& holding)
     : context_(context),
       holding_(holding),
       published_rows_(context, peers),
       warming_(context.fibers, kWarmingMax),
-      news_(context.fibers),
-      go_on_(context.fibers) {
+      news_(context.fibers) {
   context.operations.bind<&Overwriting::overwrite>(*this);
   context.operations.bind<&Overwriting::overwrite_pieces>(*this);
   context.operations.bind<&Overwriting::flush>(*this);
@@ -242,7 +241,7 @@ void Overwriting::serve() {
 void Overwriting::wait_while_held() {
   while (holding_.is_asked()) {
     unlock_queue();
-    go_on_.wait();
+    holding_.wait_for_news();
   }
 }
 

@@ -31,8 +31,8 @@ namespace pif::lfs {
 
 class Overwriting {
  public:
-  // All outlive it. When a hold is over, go_on() is called.
-  Overwriting(LfsContext& context, Peers& peers, const Holding& holding);
+  // All outlive it.
+  Overwriting(LfsContext& context, Peers& peers, Holding& holding);
 
   [[nodiscard]] Status overwrite(const Request& request, const proto::Overwrite& asked);
   [[nodiscard]] Status overwrite_pieces(const Request& request, const proto::OverwritePieces& asked);
@@ -40,8 +40,6 @@ class Overwriting {
   [[nodiscard]] Status flush(const Request& request, const proto::Flush& asked);
   // The log is being written or emptied.
   bool busy() const { return is_busy_; }
-  // Changes are held no longer.
-  void go_on() { go_on_.notify(); }
   // At the start: these were done by an earlier run.
   void remember(const LoggedRequests& requests) { dedup_.load(requests, context_.now()); }
 
@@ -145,7 +143,7 @@ class Overwriting {
   [[nodiscard]] Status commit_tails(const std::vector<ComponentPtr>& components);
 
   LfsContext& context_;
-  const Holding& holding_;
+  Holding& holding_;
   PublishedRows published_rows_;
   RequestDedup dedup_;
   daemon::Slots warming_;
@@ -159,7 +157,6 @@ class Overwriting {
   bool is_checkpointing_ = false;
   bool has_news_ = false;
   daemon::Event news_;
-  daemon::Event go_on_;
 };
 
 }  // namespace pif::lfs

@@ -15,6 +15,8 @@ class Holding {
   void drop_peer(net::PeerId peer);
   // Whether no change may begin.
   bool is_asked() const { return by_ != 0; }
+  // Until a hold is asked for, begins or ends; is_asked() says which. Called by a fiber.
+  void wait_for_news() { changed_.wait(); }
   // Changes that were under way have ended: from now on nothing is durable that was not.
   void begin();
 
