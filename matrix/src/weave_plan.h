@@ -5,7 +5,7 @@
 
 namespace pif::matrix {
 
-// What one part gives to one word: at most 32 bits, so that they are in one word wherever they begin.
+// The bits of one part in one word: at most 32 bits, so that they are in one word wherever they begin.
 struct Field {
   std::uint32_t part = 0;
   std::uint16_t within = 0;  // bits of the byte that come before it

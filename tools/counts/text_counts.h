@@ -1,5 +1,5 @@
-// What wc(1) of coreutils counts of bytes in the C locale: lines, words, and the longest line. The counts of two pieces
-// of a text, wherever it is cut, give those of both together, so that pieces can be counted by different processes.
+// The counts of wc(1) of coreutils in the C locale: lines, words, and the longest line. The counts of two pieces of a
+// text, wherever it is cut, give those of both together, so that pieces can be counted by different processes.
 //
 // A word ends at white space. Bytes that are not printable, those from 0x80 on among them, neither begin nor end one. A
 // line of -L ends at '\n', '\r' or '\f'; a printable byte takes one column, a tab goes on to the next multiple of 8,
@@ -43,7 +43,7 @@ class TextCounts {
   // Counts the bytes that `next` has counted, which follow.
   void add(const TextCounts& next);
 
-  // Of all bytes so far: line ends, words, and columns of the longest line, the last one with them.
+  // The counts of all bytes so far: line ends, words, and columns of the longest line, the last one with them.
   std::uint64_t lines() const { return lines_; }
   std::uint64_t words() const { return words_; }
   std::uint64_t longest() const;

@@ -24,8 +24,8 @@ class ComponentSource {
   [[nodiscard]] static Result<ComponentSource> open(const std::string& folder, std::uint64_t backup,
                                                     const message::ArchivePlace& place);
 
-  // What lies before the file in the archive is passed over. layout: of the file when it was backed up; it outlives
-  // all calls before the next begin(). kCorrupt: its rows are not there.
+  // It passes over entries before the file in the archive. layout: of the file when it was backed up; it outlives all
+  // calls before the next begin(). kCorrupt: its rows are not there.
   [[nodiscard]] Status begin(const message::NamedEntry& file, const parity::Layout& layout, bool is_fixed);
   // Whether there is a record; its number in the file, and its bytes, which are valid until load().
   bool has_record() const { return row_ < rows_; }

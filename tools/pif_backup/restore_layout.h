@@ -11,8 +11,8 @@
 
 namespace pif::backup {
 
-// Who reads which archive: the LFS that wrote it, if it is up and on the archive's host; else, where the archive is on
-// this host, any LFS here.
+// The reader of each archive: the LFS that wrote it, if it is up and on the archive's host; else, where the archive is
+// on this host, any LFS here.
 class ArchiveReaders {
  public:
   [[nodiscard]] static Result<ArchiveReaders> find(tool::Controller& controller, std::string folder);

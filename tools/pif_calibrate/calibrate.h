@@ -1,4 +1,4 @@
-// What pif-calibrate does, apart from its command line.
+// The work of pif-calibrate, apart from its command line.
 #pragma once
 
 #include "pif/tool/tool_main.h"
@@ -11,7 +11,7 @@ struct CalibrateOptions {
 
 // Measures, and replaces the file system's calibration.
 [[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const CalibrateOptions& wanted);
-// What the present calibration says.
+// The present calibration.
 [[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller);
 
 }  // namespace pif::calibrate

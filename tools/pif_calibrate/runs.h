@@ -10,7 +10,7 @@
 
 namespace pif::calibrate {
 
-// Of one run of a tool: seconds of its phases and of parts of them, and what it counted.
+// One run of a tool: seconds of its phases and of parts of them, and its counts.
 struct ToolRun {
   std::map<std::string, double> seconds, parts, counts;
 
@@ -21,7 +21,7 @@ struct ToolRun {
 };
 // kCorrupt: it is no tool's report.
 [[nodiscard]] Result<ToolRun> parse_report(const std::string& json);
-// Of several runs of the same, the middle one of everything.
+// The median of each value over several runs of the same.
 ToolRun median_of(const std::vector<ToolRun>& runs);
 
 // A folder of its own in the file system, for files that are gone when it ends.

@@ -18,7 +18,7 @@ namespace pif::compress {
 
 inline constexpr std::size_t kCheckBytes = 2;  // in front of a stored record
 
-// What both directions begin each frame with. Made once, before there are threads; const calls from any.
+// The start of each frame, in both directions. Made once, before there are threads; const calls from any.
 class Dictionary {
  public:
   // Empty bytes: none. kCorrupt: they are no dictionary. level: for an Encoder; nothing: for a Decoder.

@@ -1,4 +1,4 @@
-// What pif-compress does, apart from its command line.
+// The work of pif-compress, apart from its command line.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pif::compress {
 
-// What the user asked for.
+// The user's options.
 struct CompressOptions : tool::OutputOptions {  // no_clobber alone: the layout is the source's
   std::string source, target;
   int level = 3;

@@ -25,12 +25,12 @@ inline constexpr std::string_view kDictionaryAttribute = "compression.dictionary
 inline constexpr std::uint32_t kChainMax = 64;  // records
 inline constexpr int kLevelMax = 19;            // of zstd; more takes a window that readers must be asked for
 
-// What it takes to have the original back, but for the dictionary.
+// The data that the original is restored from, but for the dictionary.
 struct Description {
   std::uint32_t version = 1;
   std::uint32_t level = 3;  // for people
   bool has_chains = false;
-  // Of the original.
+  // The original's format and length.
   std::uint8_t kind = 0, delimiter = 0;
   std::uint32_t record_length = 0;
   std::uint64_t records = 0, bytes = 0;
@@ -57,7 +57,7 @@ struct Task {
 using Attributes = std::map<std::string, std::string>;
 // Whether the attributes are a compressed file's.
 bool is_compressed(const Attributes& attributes);
-// Of a compressed file. kInvalid: it is none; kUnsupported: of a later version; kCorrupt: it cannot be read.
+// Describes a compressed file. kInvalid: it is none; kUnsupported: of a later version; kCorrupt: it cannot be read.
 [[nodiscard]] Result<Description> description_of(const Attributes& attributes, const std::string& path);
 // The task that the attributes describe, of which description_of() has no error.
 Task task_of(const Attributes& attributes);

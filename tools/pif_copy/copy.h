@@ -1,4 +1,4 @@
-// What pif-copy does, apart from its command line.
+// The work of pif-copy, apart from its command line.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pif::copy {
 
-// What the user asked for.
+// The user's options.
 struct CopyOptions : tool::OutputOptions {
   std::string source;
   std::string target;

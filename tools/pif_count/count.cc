@@ -16,7 +16,7 @@
 namespace pif::counts {
 namespace {
 
-constexpr std::string_view kWithLongest = "longest";  // what workers are told if that line is wanted, too
+constexpr std::string_view kWithLongest = "longest";  // what workers get if that line is wanted, too
 
 // What a worker answers: the counts of each row one behind another, or, of lines, of all of them together; each as
 // pack_head() makes them.

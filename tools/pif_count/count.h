@@ -1,4 +1,4 @@
-// What pif-count does, apart from its command line: each worker counts what its LFS has of a file, and the controller
+// The work of pif-count, apart from its command line: each worker counts what its LFS has of a file, and the controller
 // puts the counts together as the bytes follow one another in the file.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace pif::counts {
 
-// What the user asked for.
+// The user's options.
 struct CountOptions {
   std::string path;
   bool longest = false;  // the longest line, too

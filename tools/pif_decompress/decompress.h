@@ -1,4 +1,4 @@
-// What pif-decompress does, apart from its command line.
+// The work of pif-decompress, apart from its command line.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pif::decompress {
 
-// What the user asked for.
+// The user's options.
 struct DecompressOptions : tool::OutputOptions {  // no_clobber alone: the layout is the source's
   std::string source, target;
   unsigned threads = 0;

@@ -13,7 +13,7 @@
 
 namespace pif::map {
 
-// What workers are told.
+// The job as workers get it.
 struct Task : tool::FieldOptions {
   std::string command;
   bool each = false;        // line n of its output is record n
@@ -24,7 +24,7 @@ struct Task : tool::FieldOptions {
   }
 };
 
-// What a worker answers: how much its command made.
+// A worker's answer: how much its command made.
 struct MapOptions : tool::OutputOptions {
   Task task;
   std::string source, target;  // an empty target: stdout

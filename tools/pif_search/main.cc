@@ -22,7 +22,7 @@ struct CommandLine {
   std::string pattern_file;
   std::uint64_t context = 0;
   bool extended = false;
-  bool told_count = false;  // -c
+  bool is_count_given = false;  // -c
 };
 
 constexpr std::size_t kPatternBytesMax = 15u << 20;  // all of them travel to every worker
@@ -58,7 +58,7 @@ Status gather_patterns(CommandLine& line) {
 Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, CommandLine& line) {
   PIF_TRY(gather_patterns(line));
   pif::search::SearchOptions& options = line.search;
-  line.told_count = options.query.count;
+  line.is_count_given = options.query.count;
   if (options.before == 0) options.before = line.context;
   if (options.after == 0) options.after = line.context;
   if (options.query.tag) options.query.only_match = true;
@@ -68,8 +68,8 @@ Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, CommandLi
   options.quiet = controller.report().is_quiet;
   if (options.quiet) options.query.count = options.list = false;
   if (!options.to.empty()) {
-    if (line.told_count || options.list || options.quiet || options.numbers || options.names || options.before > 0 ||
-        options.after > 0 || options.query.max > 0)
+    if (line.is_count_given || options.list || options.quiet || options.numbers || options.names ||
+        options.before > 0 || options.after > 0 || options.query.max > 0)
       return fail(Code::kInvalid, "--to is for records alone: without -c, -l, -m, -n, -q, -A, -B, -C and -H");
     options.query.to_file = true;
     options.query.count = false;

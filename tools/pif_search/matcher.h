@@ -1,5 +1,5 @@
-// Which records of a batch match, and where. Fixed strings are found by Vectorscan alone, over the whole batch. Of
-// patterns RE2 says which strings a match must have, as a formula of "and" and "or"; Vectorscan finds the strings, and
+// Which records of a batch match, and where. Fixed strings are found by Vectorscan alone, over the whole batch. RE2
+// says which strings a match of a pattern must have, as a formula of "and" and "or"; Vectorscan finds the strings, and
 // RE2 decides on each record for which the formula is true, alone, as bytes. So no match crosses records. A pattern
 // without such strings is looked for in every record.
 //
@@ -21,7 +21,7 @@
 
 namespace pif::search {
 
-// What is looked for, and how; travels to workers.
+// The patterns to look for, and how; it travels to workers.
 struct Query {
   std::string patterns;  // one a line
   bool fixed = false;    // they are strings, not regular expressions
@@ -33,7 +33,7 @@ struct Query {
   bool tag = false;         // and which pattern each is of
   bool count = false;       // only how many
   bool to_file = false;     // they are the records of an output
-  std::uint64_t max = 0;    // records of a file that are told; 0: all
+  std::uint64_t max = 0;    // records of a file that are reported; 0: all
   static auto members(auto& self) {
     return std::tie(self.patterns, self.fixed, self.ignore_case, self.words, self.whole, self.invert, self.only_match,
                     self.tag, self.count, self.to_file, self.max);

@@ -1,4 +1,4 @@
-// What pif-search prints of one file, in order.
+// The output of pif-search for one file, in order.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What pif-search does, apart from its command line: workers look through what their LFSs have of a file, and the
+// The work of pif-search, apart from its command line: workers look through what their LFSs have of a file, and the
 // controller prints what they find as it comes, in the file's order.
 #pragma once
 

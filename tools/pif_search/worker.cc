@@ -18,7 +18,7 @@ struct Lane {
   std::vector<std::uint64_t> found;
 };
 
-// Of one match, as it is told.
+// One match, as it is printed.
 std::string text_of(const Query& query, const Match& match, std::span<const std::byte> record) {
   std::string text;
   if (query.tag) text = std::to_string(match.pattern + 1) + "\t";

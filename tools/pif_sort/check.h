@@ -22,7 +22,7 @@ struct OrderCheck {
 [[nodiscard]] Result<OrderCheck> check_order(File& file, const std::string& path, const KeyMaker& maker, bool unique,
                                              Range range);
 
-// What a worker finds out.
+// A worker's findings.
 struct CheckOutcome {
   bool is_done = false;  // false: workers on several machines cannot
   std::optional<RecordNumber>

@@ -18,11 +18,11 @@ struct CostShape {
   double record_length() const;
 };
 
-// What the workers do: phases kSortPhase and kMergePhase. Records are taken to be of one length, keys at random, blocks
-// as large as asked, and what is read to be in the page cache.
+// The work of the workers: phases kSortPhase and kMergePhase. Records are taken to be of one length, keys at random,
+// blocks as large as asked, and what is read to be in the page cache.
 tool::Prediction predict(const tool::Calibration& calibration, const CostShape& shape, MergeKind merge);
 
-// Of all tokens of such a sort together: what they travel, and how often to the other side.
+// All tokens of such a sort together: how far they travel, and how often to the other side.
 struct TokenCounts {
   double hops = 0;
   double crossings = 0;

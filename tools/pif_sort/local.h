@@ -9,7 +9,7 @@
 
 namespace pif::sort {
 
-// What a command line names.
+// A file that a command line names.
 struct Operand {
   enum class Kind : std::uint8_t { kPath /* in the file system */, kLocal, kStream /* standard input or output */ };
   Kind kind = Kind::kPath;
@@ -21,7 +21,7 @@ struct Operand {
 // kInvalid for a path that cannot be, and for no name.
 [[nodiscard]] Result<Operand> parse_operand(const std::string& text);
 
-// Of a file that never gets a name.
+// Options of a file that never gets a name.
 CreateOptions nameless_options(const Format& format);
 // A local file, or standard input, as the controller's next input, of that format. folder: of the file system, where
 // the user may make files. Errors: those of the local file, of Client::create() and of import_stream().

@@ -1,5 +1,5 @@
-// Between what pif-sort's processes send one another (proto/sort.proto) and the shapes of the program. What is read
-// here comes from another process: errors are kCorrupt and say whose it was.
+// Between what pif-sort's processes send one another (proto/sort.proto) and the shapes of the program. Input here comes
+// from another process: errors are kCorrupt and say whose it was.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@
 
 namespace pif::sort {
 
-// What the controller asks of its workers (Job::value).
+// The controller's request to its workers (Job::value).
 std::string pack(const SortOptions& wanted);
 Result<SortOptions> unpack_options(std::string_view bytes);
 
-// What a worker comes to (Worker::set_result).
+// The result of a worker (Worker::set_result).
 struct Outcome {
   FileLength put_out;  // by this worker
   MergeCounts counts;
@@ -28,7 +28,7 @@ std::string pack(const Outcome& outcome);
 // most: a worker puts out no more than that.
 Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const FileLength& most);
 
-// What a worker comes to that checks order (check_worker.h).
+// The result of a worker that checks order (check_worker.h).
 std::string pack(const CheckOutcome& outcome);
 Result<CheckOutcome> unpack_check(std::string_view bytes, std::uint32_t rank, const FileLength& input);
 

@@ -1,4 +1,4 @@
-// What pif-sort does, apart from its command line.
+// The work of pif-sort, apart from its command line.
 //
 // Dibble 1990, section 5.3, sorts every component where it lies and then merges sub-files pairwise, with a token that
 // says whose turn it is (token_sort.h). By default the merge is split instead: every worker finds, in all sorted
@@ -28,7 +28,7 @@ inline constexpr std::array<std::pair<MergeKind, const char*>, 3> kMerges = {
     {{MergeKind::kSplit, "split"}, {MergeKind::kToken, "token"}, {MergeKind::kPipelined, "pipelined"}}};
 inline constexpr std::uint64_t kTokenBatch = 16384;  // records per block of a sub-file
 
-// What the user asked for.
+// The user's options.
 struct SortOptions : tool::OutputOptions {
   std::vector<std::string> sources;  // operands (local.h)
   std::string target;

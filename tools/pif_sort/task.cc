@@ -19,7 +19,7 @@ namespace {
 
 using Operands = std::vector<Operand>;
 
-constexpr std::size_t kHeaderBytes = tool::kJobValueBytesMax / 2;  // that every worker is told
+constexpr std::size_t kHeaderBytes = tool::kJobValueBytesMax / 2;  // that every worker gets
 
 Result<Operands> parse_operands(const std::vector<std::string>& names) {
   Operands operands;

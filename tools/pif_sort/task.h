@@ -1,4 +1,4 @@
-// What is to be done, with its inputs opened: as far as it is known before a worker runs.
+// The task, with its inputs opened: as far as it is known before a worker runs.
 #pragma once
 
 #include <cstdint>

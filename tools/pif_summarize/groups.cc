@@ -12,7 +12,7 @@
 namespace pif::summarize {
 namespace {
 
-constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 30;  // of a worker's keys, and what is told of them
+constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 30;  // of a worker's keys, and their summaries
 constexpr std::uint64_t kGroupBytes = 100;                   // beside its key and its fields
 
 struct KeyHead {

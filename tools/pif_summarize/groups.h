@@ -1,4 +1,4 @@
-// What is told of the records of each key: how many, and the moments of some fields. Not thread-safe.
+// The summary of each key's records: how many, and the moments of some fields. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ class Groups {
   // So many of them, with their counts, the most frequent first; of equally frequent ones the lower key.
   std::vector<std::pair<std::uint64_t, std::string>> most_frequent(std::size_t count) const;
 
-  // By all workers, a talk of the team: each key's group goes to one worker. What is left here are this worker's, those
-  // of all workers together. The same bytes at every run.
+  // By all workers, a talk of the team: each key's group goes to one worker. The groups that are left here are this
+  // worker's part of all workers' groups. The same bytes at every run.
   [[nodiscard]] Status exchange(tool::Worker& worker, tool::Team& team);
 
   // All of them, for messages.

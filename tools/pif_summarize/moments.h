@@ -1,4 +1,4 @@
-// What is told of a set of numbers, however many they are. Two sets' give those of both together, in bytes that depend
+// The summary of a set of numbers, however many they are. Two sets' give those of both together, in bytes that depend
 // on the order: whoever adds those of workers does it by rank. Values; any thread.
 #pragma once
 
@@ -44,7 +44,7 @@ class Moments {
   double max() const { return max_; }
   double sum() const { return sum_ + lost_; }
   double mean() const { return sum() / static_cast<double>(count_); }
-  // Of a sample; 0 of one number.
+  // The deviation of a sample; 0 for one number.
   double deviation() const { return count_ < 2 ? 0 : std::sqrt(squares_ / static_cast<double>(count_ - 1)); }
 
   // For messages.

@@ -18,7 +18,7 @@ class FieldReader {
   const std::string& name() const { return spec_.name; }
   // Nothing: the record has no such field. Valid until the next call, and as long as the record.
   std::optional<std::string_view> text(std::span<const std::byte> record);
-  // Of such a text. Nothing: it is no number.
+  // The number in such a text. Nothing: it is no number.
   std::optional<double> number(std::string_view text) const;
 
  private:

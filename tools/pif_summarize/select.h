@@ -22,7 +22,7 @@ inline double from_sortable(std::uint64_t bits) {
   return std::bit_cast<double>((bits >> 63) != 0 ? bits & ~(std::uint64_t{1} << 63) : ~bits);
 }
 
-// Of all workers' `values` together the one at each of `places` (from 0, below their number): called by all workers,
+// The value at each of `places` (from 0, below their number) in all workers' `values` together: called by all workers,
 // with the same places.
 [[nodiscard]] Result<std::vector<std::uint64_t>> select(tool::Team& team, std::span<const std::uint64_t> values,
                                                         std::span<const std::uint64_t> places);

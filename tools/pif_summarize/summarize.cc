@@ -227,7 +227,7 @@ Status prepare(tool::Controller& controller, SummarizeOptions& options) {
   }
   if (!options.by.empty()) {
     PIF_TRY_VALUE(options.query.by, resolve(file, options, options.by));
-    options.quantiles.clear();  // of groups only what can be added up is told
+    options.quantiles.clear();  // groups have only what can be added up
   }
   for (const double q : options.quantiles) options.query.quantiles += fmt::format("{} ", q);
   return {};

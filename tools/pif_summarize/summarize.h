@@ -23,7 +23,7 @@ struct FieldSpec {
   bool big_endian = false;
 };
 
-// What workers are told, ready to travel.
+// The job as workers get it, ready to travel.
 struct Query : tool::FieldOptions {
   std::string fields;  // specs, as the user has them with columns' names made numbers; each behind a line end
   std::string by;      // the same of the key; empty: none
@@ -42,12 +42,12 @@ struct Query : tool::FieldOptions {
 [[nodiscard]] Result<FieldSpec> parse_field(const std::string& text);
 std::vector<std::string> words_of(std::string_view text, char end);
 
-// Of each field in Answer::moments.
+// Numbers of each field in Answer::moments.
 inline constexpr std::size_t kColumnNumbers = Moments::kNumbers + 2;
 
-// What a worker answers of each field: moments, what was no number, what was not there, registers of Distinct. Then, of
-// each field by rank 0 alone, quantiles and bins; then of each field its different values here and the most frequent of
-// them; with a key, groups.
+// A worker's answer for each field: moments, how many were no number, how many were not there, registers of Distinct.
+// Then, of each field by rank 0 alone, quantiles and bins; then of each field its different values here and the most
+// frequent of them; with a key, groups.
 struct Answer {
   std::string moments;  // packed: those of Moments, how many are others, and how many missing
   std::string registers;

@@ -1,5 +1,5 @@
-// Between what pif-transpose's processes send one another (proto/transpose.proto) and the shapes of the program. What
-// is read here comes from another process: errors are kCorrupt and say whose it was.
+// Between what pif-transpose's processes send one another (proto/transpose.proto) and the shapes of the program. Input
+// here comes from another process: errors are kCorrupt and say whose it was.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace pif::transpose {
 
-// What the controller asks of its workers (Job::value).
+// The controller's request to its workers (Job::value).
 struct JobSpec {
   Shape shape;
   Algorithm algorithm = Algorithm::kDirect;
@@ -22,7 +22,7 @@ std::string pack(const JobSpec& spec);
 // records, record_length: of the input. The matrix is in them.
 Result<JobSpec> unpack_job_spec(std::string_view bytes, std::uint64_t records, std::uint32_t record_length);
 
-// What a worker comes to (Worker::set_result).
+// The result of a worker (Worker::set_result).
 struct Outcome {
   Phases phases;
 };

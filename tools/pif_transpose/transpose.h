@@ -1,4 +1,4 @@
-// What pif-transpose does, apart from its command line. Row r of the matrix is record r of the file; record c of the
+// The work of pif-transpose, apart from its command line. Row r of the matrix is record r of the file; record c of the
 // output is its column c. Dibble 1990, section 5.4.
 #pragma once
 
@@ -19,7 +19,7 @@ enum class Algorithm : std::uint8_t {
 inline constexpr std::array<std::pair<Algorithm, const char*>, 2> kAlgorithms = {
     {{Algorithm::kDirect, "direct"}, {Algorithm::kRecursive, "recursive"}}};
 
-// What the user asked for.
+// The user's options.
 struct TransposeOptions : tool::OutputOptions, ShapeOptions {
   std::string source, target;
   Algorithm algorithm = Algorithm::kDirect;

@@ -43,7 +43,7 @@ class LocalFile {
   std::function<void()> idle_;
 };
 
-// What a transfer tells about itself, and whether it shall go on.
+// Progress of a transfer, and whether it shall go on.
 class Progress {
  public:
   Progress(const BulkOptions& options, std::uint64_t bytes_total) : options_(options), bytes_total_(bytes_total) {}

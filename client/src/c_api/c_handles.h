@@ -1,4 +1,4 @@
-// What the handles of the C interface hold. A test makes a connection over a simulated client with it.
+// The handles of the C interface. A test makes a connection over a simulated client with it.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 #include "pif/client/pif.h"
 #include "pif/pattern/pattern.h"
 
-// What a connection shares with its files.
+// The state that a connection shares with its files.
 struct pif_errors {
   int code = PIF_OK;
   std::string text;
@@ -19,10 +19,10 @@ struct pif_errors {
 struct pif_connection {
   std::shared_ptr<pif_errors> errors = std::make_shared<pif_errors>();
   std::shared_ptr<pif::Client> client;  // none: connecting failed
-  pif::SystemStatus status;             // that pif_status told last: its texts
+  pif::SystemStatus status;             // the last that pif_status gave: its texts
 };
 
-// What a builder gave; its error is told by the call that the pattern is used in.
+// The result of a builder; the call that uses the pattern returns its error.
 struct pif_pattern {
   pif::Result<pif::patterns::Pattern> pattern;
 };

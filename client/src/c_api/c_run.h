@@ -1,4 +1,4 @@
-// What all functions of the C interface do: check arguments, run, and turn what went wrong into a negative code.
+// The way all functions of the C interface work: check arguments, run, turn errors into negative codes.
 #pragma once
 
 #include <cstddef>

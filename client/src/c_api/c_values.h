@@ -1,4 +1,4 @@
-// What several functions of the C interface take and give.
+// Values that several functions of the C interface take and give.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // Appending to a committed file, together with others (docs/PROTOCOL.md "Append"): LFS 0 of the file grants a range of
-// records, every LFS makes its rows durable, and LFS 0 publishes the new length. Of a file with parity others do for
-// LFSs that are absent in the view what these would do.
+// records, every LFS makes its rows durable, and LFS 0 publishes the new length. For a file with parity, others stand
+// in for LFSs that are absent in the view.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class Appender {
 
   // lengths: variable records only. `fill`: bytes, which first fill up a short last record. `at_bytes`: only if the
   // file then is that long (kRetry otherwise). `until`: if that is earlier than the session's timeout allows. Returns
-  // the file's length before it. Of a file with parity an LFS that does not answer is waited for until then, or done
-  // without once it is absent.
+  // the file's length before it. For a file with parity it waits until then for an LFS that does not answer, or goes on
+  // without one that is absent.
   [[nodiscard]] Result<FileLength> append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data,
                                           bool fill, const std::uint64_t* at_bytes, Time until = kNever);
 

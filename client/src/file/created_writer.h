@@ -27,11 +27,11 @@ class CreatedWriter {
   // Finds out how these components are written, and makes those that are reached by descriptors; all at once. True: all
   // are.
   [[nodiscard]] Result<bool> open(std::span<const access::RowRange> rows);
-  // Of an LFS that is open. Whoever writes to it says so afterwards, on this thread.
+  // The sink of an LFS that is open. Whoever writes to it says so afterwards, on this thread.
   access::RowSink& sink(LfsIndex lfs) { return *sinks_[lfs]; }
   void note_written(const access::RowRange& rows);
 
-  // What was written becomes readable through its descriptors.
+  // Makes what was written readable through its descriptors.
   [[nodiscard]] Status make_readable(LfsIndex lfs);
   // Whether something was written that make_readable() has not shown.
   bool has_unshown(LfsIndex lfs) const { return sinks_[lfs] && sinks_[lfs]->has_unshown(); }

@@ -83,14 +83,14 @@ class FileState {
   }
   // Whether another read may succeed after this one, which has failed. passed_over: LfsLinks::passed_over() before it.
   [[nodiscard]] bool may_read_again(const Error& error, std::uint64_t passed_over);
-  // What a kStaleNode of an LFS means: the LFS has fewer records than the server knew of. Either it has lost some, or
+  // The meaning of an LFS's kStaleNode: the LFS has fewer records than the server knew of. Either it has lost some, or
   // the file was removed since it was opened; LFSs forget removed files at a restart. Asks the server, for some seconds
   // at most. Returns kStaleFile if the file is gone, `error` if it is there, the server's error if it does not answer:
   // nobody should look for a loss that may be none. Other errors, and errors under a borrowed right, come back as they
   // are.
   [[nodiscard]] Error removed_or(Error error);
-  // Who grants and publishes ranges of appends in the view: LFS 0, or, where that is absent, its deputy. kUnavailable:
-  // both are.
+  // The LFS that grants and publishes ranges of appends in the view: LFS 0, or, where that is absent, its deputy.
+  // kUnavailable: both are.
   [[nodiscard]] Result<LfsIndex> sequencer() const;
   bool creating() const { return phase == Phase::kCreating || phase == Phase::kSealing; }
   std::uint32_t width() const { return parts.layout.width(); }
@@ -101,17 +101,17 @@ class FileState {
   [[nodiscard]] Status write(RecordNumber first, std::span<const std::byte> in);
   [[nodiscard]] Status write_batch(RecordNumber first, std::span<const std::uint32_t> lengths,
                                    std::span<const std::byte> data);
-  // That lengths and bytes belong together, and to records of this file. `data` are variable records.
+  // Whether lengths and bytes belong together, and to records of this file. `data` are variable records.
   [[nodiscard]] Status check_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) const;
   [[nodiscard]] Status past_end(RecordNumber record) const;  // as an error
-  // Of a file that is created in pieces: where `bytes` bytes from this record on are written, now. Errors: that they
+  // For a file that is created in pieces: where `bytes` bytes from this record on are written, now. Errors: that they
   // cannot be.
   [[nodiscard]] Result<std::uint64_t> scattered_offset(RecordNumber first, std::size_t bytes);
   // Whether pieces may be written up to this byte: kTooLarge, or kEndOfFile of a committed file.
   [[nodiscard]] Status check_piece_end(std::uint64_t end);
 
-  // Bytes were written, or were to be: the file's times move. Of a committed file the server is told, at
-  // most once a second. tell_written(): now, unless it knows.
+  // Bytes were written, or were to be: the file's times move. For a committed file it notifies the server, at most once
+  // a second. tell_written(): at once, unless the server knows.
   void note_written();
   [[nodiscard]] Status tell_written();
 
@@ -185,12 +185,12 @@ class FileState {
   bool go_by(const proto::NodesReply& now);
   [[nodiscard]] Status check_may_commit();
   void enter_sealing();
-  // Of a file that several write all must be done. Then it is as long as they have written.
+  // All members of a file that several write must be done. Then it is as long as they have written.
   [[nodiscard]] Status seal_scattered();
   [[nodiscard]] Status write_committed(RecordNumber first, std::span<const std::byte> in);
   void forget_components();
 
-  // What the server is told of it beside its closing: how long it is, and when it was written to.
+  // Adds to its closing how long the file is, and when it was written to.
   void add_note(proto::Close& close) const;
 
   static constexpr Duration kTellEvery = std::chrono::seconds(1);

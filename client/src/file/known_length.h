@@ -26,7 +26,7 @@ class KnownLength {
   [[nodiscard]] Status check(const FileLength& file_length) const;
   // The same of what LFS 0 says. kStaleNode: it is less than the directory knows, or knew (FileState::removed_or).
   [[nodiscard]] Status check_published(const FileLength& file_length) const;
-  // LFS 0 of the file says `said`. Of a file with parity it has a component only once it has rows, or somebody has
+  // LFS 0 of the file says `said`. For a file with parity it has a component only once it has rows, or somebody has
   // appended; it says 0 until then, and the directory's length stands.
   FileLength as_published(const FileLength& said) const;
   // The file's length: as written when creating, else as its sequencer says (asked again each time if `fresh`).

@@ -1,6 +1,6 @@
 // Reads pieces of fixed records, of a committed file or of one that is created in pieces: turn by turn, all LFSs of a
-// turn at once. What cannot be read through descriptors is asked for by message; what an LFS that is away has is
-// rebuilt by others.
+// turn at once. Pieces that cannot be read through descriptors are asked for by message; others rebuild pieces of an
+// LFS that is away.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,14 @@ class PieceReader : public AsyncOperation {
  private:
   // Each goes on to the next; kRebuild as often as it takes, then to kFill.
   enum class Phase : std::uint8_t { kFill, kOpen, kOpenParity, kRead, kRecover, kRebuild };
-  // What is read through descriptors.
+  // Pieces that are read through descriptors.
   struct Near {
     LfsIndex lfs;
     std::uint64_t bytes;
     std::optional<component::Reader> reader;  // its own: that of the component may be given a new tail meanwhile
     Status outcome;
   };
-  // What is to be rebuilt, and rows that follow one another and are.
+  // A piece to be rebuilt, and rows that follow one another and are rebuilt.
   struct Rest {
     LfsIndex lfs;
     component::Extent piece;
@@ -83,8 +83,8 @@ class PieceReader : public AsyncOperation {
   std::uint64_t done_ = 0;
 };
 
-// Of File::read_pieces(). Null: of this file pieces are not read so. Errors: those of the request. `wanted` outlives it
-// if is_foreground.
+// For File::read_pieces(). Null: of this file pieces are not read so. Errors: those of the request. `wanted` outlives
+// it if is_foreground.
 [[nodiscard]] Result<std::unique_ptr<PieceReader>> make_piece_reader(FileState& file, const File::Pieces& wanted,
                                                                      std::span<std::byte> out, bool is_foreground);
 

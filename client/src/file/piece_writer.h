@@ -50,7 +50,7 @@ class PieceWriter : public AsyncOperation {
   std::uint64_t done_ = 0;
 };
 
-// Of File::write_pieces(). Null: there is nothing to write, or the file is a committed one. Errors: those of the
+// For File::write_pieces(). Null: there is nothing to write, or the file is a committed one. Errors: those of the
 // request. `wanted` outlives it if is_foreground.
 [[nodiscard]] Result<std::unique_ptr<PieceWriter>> make_piece_writer(FileState& file, const File::Pieces& wanted,
                                                                      std::span<const std::byte> in, bool is_foreground);

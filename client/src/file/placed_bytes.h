@@ -37,7 +37,7 @@ class PlacedBytes {
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
   // Closes the forks.
   void close();
-  // What was measured last.
+  // The length that was measured last.
   FileLength length() const { return length_.value_or(FileLength{}); }
 
  private:

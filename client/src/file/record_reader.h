@@ -55,7 +55,7 @@ class RecordReader {
  private:
   // Whole rows of all requests at once, each for itself.
   [[nodiscard]] Status read_each(std::span<File::ReadRequest> requests);
-  // Of a file being created that is written in pieces.
+  // For a file being created that is written in pieces.
   [[nodiscard]] Result<std::uint64_t> read_scattered(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Status read_once(RecordNumber first, std::span<std::byte> out, std::uint64_t records);
   [[nodiscard]] Status read_within_once(RecordNumber record, std::uint32_t within, std::span<std::byte> out);
@@ -63,7 +63,7 @@ class RecordReader {
   [[nodiscard]] Status fetch(Range records, std::size_t bytes_max, std::vector<access::FetchedRows>& fetched);
   [[nodiscard]] Status fetch_direct(const RowRange& rows, std::size_t bytes_max, access::FetchedRows& out,
                                     access::Requests& requests);
-  // Of a file being created by message only what is not sent yet can be read: kUnsupported for all else.
+  // From a file being created by message it reads only rows that are not sent yet: kUnsupported for all others.
   [[nodiscard]] Status read_gathered(const ReadPart& part) const;
   [[nodiscard]] Status cannot_read_back(LfsIndex lfs) const;
   [[nodiscard]] Status read_all_direct(std::span<const ReadPart> parts, std::uint64_t bytes,

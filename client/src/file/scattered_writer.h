@@ -1,6 +1,6 @@
 // A file being created whose bytes come in pieces, in any order, and perhaps from several members: its components have
-// no sums before they are sealed (pif/component/extents.h). Fixed records. What was written can be read back, by
-// whichever member.
+// no sums before they are sealed (pif/component/extents.h). Fixed records. Every member can read back what was
+// written.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,16 @@ class ScatteredWriter {
   [[nodiscard]] Status read(std::uint64_t offset, std::span<std::byte> out);
   // How many of these bytes there are: of a file that several write all, else as far as it was written.
   [[nodiscard]] Result<std::size_t> readable(std::uint64_t offset, std::size_t bytes) const;
-  // What was written so far is durable at the LFSs, though nobody else sees it.
+  // Makes all that was written durable at the LFSs, though nobody else sees it.
   [[nodiscard]] Status sync();
 
-  // Of what is written into that component here. It is on.
+  // Writeback of what is written into that component here. It is on.
   component::WritebackBehind& writeback(LfsIndex lfs) { return writebacks_[lfs]; }
 
   // The LFSs have room for the file's first `bytes` bytes.
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
 
-  // The file ends at this byte. What is cut off stays in the components until they are sealed.
+  // The file ends at this byte. Bytes that are cut off stay in the components until they are sealed.
   [[nodiscard]] Status resize(std::uint64_t bytes);
   // Before something is written from this byte on: if that is past the end, there are zeros in front of it, whatever
   // was cut off.
@@ -54,7 +54,7 @@ class ScatteredWriter {
   [[nodiscard]] Status seal(const FileLength& file_length);
 
  private:
-  // Of a file of that length, in that LFS's .dat.
+  // Bytes in that LFS's .dat of a file of that length.
   std::uint64_t component_bytes(LfsIndex lfs, const FileLength& file_length) const;
   FileState& file_;
   bool is_on_ = false;

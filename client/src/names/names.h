@@ -1,4 +1,4 @@
-// What requests about names have in common.
+// Parts that requests about names have in common.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace pif::client {
 
 [[nodiscard]] Result<Entry> entry_of(const proto::EntryInfo& info);
-// Whose what is made becomes, in a Create or a MakeFolder.
+// Sets the owner of what a Create or a MakeFolder makes.
 template <typename Request>
 void set_owner(const std::optional<std::uint32_t>& owner, const std::optional<std::uint32_t>& group, Request& request) {
   if (owner) request.set_owner(*owner);
@@ -24,7 +24,7 @@ proto::Striping proto_of(const Striping& striping);
 enum class WhenThere : std::uint8_t { kAtCommit, kAtOnce, kAtOnceAndCreated };
 net::Packet create_packet(const std::string& path, const CreateOptions& options, WhenThere there);
 [[nodiscard]] Result<ListPage> list_page(Session& session, proto::List list);
-// Of a request for one. shown: its path, for messages.
+// Runs a request for one. shown: its path, for messages.
 [[nodiscard]] Status remove_one(Session& session, proto::Remove request, const std::string& shown);
 // Without the server's name: people know who keeps the names.
 Error strip(Error error);

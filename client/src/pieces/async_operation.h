@@ -1,5 +1,5 @@
-// One started request. What goes by message is under way; what goes through descriptors runs on the session's pool. It
-// is a small state machine: whoever looks at it, or waits for it, moves it on from step to step.
+// One started request. Messages are under way; work through descriptors runs on the session's pool. It is a small state
+// machine: whoever looks at it, or waits for it, moves it on from step to step.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class AsyncOperation {
   bool move_on() { return move_on(false); }
   // To its end.
   [[nodiscard]] Status run();
-  // What wait() is to return.
+  // The value that wait() returns.
   virtual std::uint64_t result() const = 0;
 
  protected:

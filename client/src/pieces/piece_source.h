@@ -18,8 +18,8 @@
 
 namespace pif::client {
 
-// Of one turn. A read that is waited for has more pieces in a turn, for then each window has more of them; of started
-// requests many may be under way.
+// Pieces of one turn. A read that is waited for has more pieces in a turn, for then each window has more of them; of
+// started requests many may be under way.
 inline constexpr std::size_t kPiecesAtOnce = 32768;
 inline constexpr std::size_t kPiecesReadAtOnce = 262144;
 inline constexpr std::uint64_t kBytesAtOnce = 32u << 20;
@@ -33,7 +33,7 @@ template <typename Extent>
 bool has_room(const PieceSplit<Extent>& pieces) {
   return pieces.count < pieces.count_max && pieces.bytes < kBytesAtOnce;
 }
-// Of a piece that is added to these; there is room.
+// The most bytes that a piece added to these may have; there is room.
 template <typename Extent>
 std::uint64_t bytes_max(const PieceSplit<Extent>& pieces) {
   return std::min(kBytesAtOnce, (pieces.count_max - pieces.count) * pieces.length);

@@ -1,5 +1,5 @@
-// Pieces of the byte view of fixed records, cut into pieces of the components they lie in. What is read is kept in
-// runs: a regular pattern has few of them.
+// Pieces of the byte view of fixed records, cut into pieces of the components they lie in. Pieces to be read are kept
+// in runs: a regular pattern has few of them.
 #pragma once
 
 #include <algorithm>
@@ -146,14 +146,14 @@ std::vector<Extent> single_pieces(const std::vector<component::ExtentRun>& runs)
   return out;
 }
 
-// What is to be read, by offset; pieces may overlap.
+// Sorts pieces to be read by offset; they may overlap.
 inline void sort_pieces(std::vector<component::ExtentRun>& runs) {
   if (std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run.count > 1; }))
     runs = single_pieces<component::ExtentRun>(runs);
   std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
 }
 
-// What is to be written, by offset and disjoint: of bytes that several pieces have, the last one's.
+// Makes pieces to be written sorted and disjoint: where several have a byte, the last one's stays.
 inline void settle_pieces(std::vector<component::ConstExtent>& pieces) {
   std::map<std::uint64_t, component::ConstExtent> settled;  // by offset
   const auto cut = [&settled](std::uint64_t at) {           // so that none goes across `at`

@@ -1,6 +1,6 @@
 // A public call of a Client or a File: who may make it, and what becomes of an assertion that breaks in it. It is the
-// error kInternal, with the assertion's text. What the session knows may be wrong then, so nothing more is done with
-// it: every further call gets the same error, and destructors say nothing to anybody.
+// error kInternal, with the assertion's text. The session's state may be wrong then, so nothing more is done with it:
+// every further call gets the same error, and destructors say nothing to anybody.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace pif::client {
 
-// What a broken assertion throws inside a call. It leaves none. Where nothing may be thrown, as in a destructor, it
+// A broken assertion throws this inside a call. It leaves none. Where nothing may be thrown, as in a destructor, it
 // ends the process, which shows what() because it is a std::exception.
 class AssertionBroken : public std::exception {
  public:
@@ -46,7 +46,7 @@ class InsideCall {
   static inline thread_local int calls_here = 0;  // one inside the other: a program's function may call again
 };
 
-// What `body` gives, a Result or Status, as a call of `user`. Errors: those of Use::begin(), and kInternal.
+// Runs `body` as a call of `user` and returns its Result or Status. Errors: those of Use::begin(), and kInternal.
 template <typename Body>
 [[nodiscard]] std::invoke_result_t<Body> in_use(OneUser& user, Body body) {
   PIF_TRY_VALUE(const Use use, Use::begin(user));

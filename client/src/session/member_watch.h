@@ -1,5 +1,5 @@
-// Who takes part, asked of the server from time to time without waiting: for who does without an LFS, and would use it
-// again once it is back. Thread-safety: none; the Client's thread.
+// Asks the server from time to time, without waiting, which LFSs take part: for clients that go on without an LFS, and
+// use it again once it is back. Thread-safety: none; the Client's thread.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
-// Who uses a Session: one thread at a time, of the process that made it. Two threads at once would wait for each
-// other's answers for ever, and a forked child would take what its parent waits for: both are told instead. It costs a
-// few nanoseconds, and looks, in release builds, without a lock: two threads that enter in the same instant may be
-// missed. And whether anybody may: nobody, once an assertion broke.
+// The user of a Session: one thread at a time, of the process that made it. Two threads at once would wait for each
+// other's answers for ever, and a forked child would take what its parent waits for: both get an error instead. It
+// costs a few nanoseconds, and looks, in release builds, without a lock: two threads that enter in the same instant may
+// be missed. And whether anybody may: nobody, once an assertion broke.
 #pragma once
 
 #include <atomic>
@@ -57,7 +57,7 @@ class Use {
 
  private:
   Use(std::atomic<const void*>& thread, const void* before) : thread_(&thread), before_(before) {}
-  // Who was inside; only if nobody else was, `me` is now.
+  // Returns who was inside; `me` enters only if nobody was.
   static const void* enter(std::atomic<const void*>& thread, const void* me) {
     const void* before = thread.load(std::memory_order_relaxed);
     if (before == me) return before;

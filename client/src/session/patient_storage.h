@@ -1,5 +1,5 @@
 // Storage whose files do not hold up who reads them: a disk may leave a read unanswered for ever, and the kernel lets
-// nobody go who waits for it. What is in memory is read at once. For the rest another thread waits, into memory of its
+// nobody go who waits for it. Bytes in memory are read at once. For the rest another thread waits, into memory of its
 // own, and is left behind when the time is over. Any thread.
 #pragma once
 

@@ -23,8 +23,8 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   unsigned threads() const { return helpers_wanted_ + 1; }
-  // Runs work(0) ... work(count - 1), the caller's thread included, and returns when all have returned. What is thrown
-  // on the caller's thread goes on from here when the other threads have returned.
+  // Runs work(0) ... work(count - 1), the caller's thread included, and returns when all have returned. An exception on
+  // the caller's thread goes on from here when the other threads have returned.
   void run(std::size_t count, const std::function<void(std::size_t)>& work);
 
   // Work that is started, and goes on while its owner does other things. It stays where it is until it is done.
@@ -50,8 +50,8 @@ class Pool {
   static void run_here(Task& task);
   // Here and now, if it was started and no other thread has begun it; else nothing is done, and false.
   bool run_if_queued(Task& task);
-  // Returns when all are done, which were all started: runs here what no other thread has begun. What is thrown here
-  // goes on from here, and others of them may not be done then.
+  // Returns when all are done, which were all started: runs here what no other thread has begun. An exception here goes
+  // on to the caller, and others of them may not be done then.
   void finish(Tasks& tasks);
   // Returns when none of them runs: what has not begun is not done at all.
   void cancel(Tasks& tasks);

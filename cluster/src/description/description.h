@@ -25,7 +25,7 @@ std::string format_description(const Cluster& cluster);
 // and the key.
 [[nodiscard]] Result<Cluster> parse_description(const std::string& folder, std::string_view text,
                                                 const std::string& own_host = {});
-// What any description must satisfy, wherever it comes from.
+// A check that any description must satisfy, wherever it comes from.
 [[nodiscard]] Status check_bevy(std::size_t lfs_count, std::uint32_t bevy);
 
 }  // namespace pif::cluster

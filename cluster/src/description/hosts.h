@@ -12,7 +12,7 @@ namespace pif::cluster {
 
 inline std::string own_host_path(const std::string& folder) { return folder + "/host"; }
 
-// What FOLDER/host says; empty if there is no such file. kInvalid if it is not one line with a host's name.
+// The content of FOLDER/host; empty if there is no such file. kInvalid if it is not one line with a host's name.
 [[nodiscard]] Result<std::string> read_own_host(const std::string& folder);
 // An address in the form in which two of one host are equal: case and the zeros of IPv6 do not matter.
 std::string plain_address(std::string_view address);

@@ -18,7 +18,7 @@ struct FrameHeader {
   std::uint64_t hash = 0;  // of all before it, and of the row
 
   bool is_possible() const { return magic == kFrameMagic && bytes <= kRecordLengthMax; }
-  // What the hash begins with.
+  // The hash's seed.
   std::span<const std::byte> hashed() const {
     return std::as_bytes(std::span(this, 1)).first(offsetof(FrameHeader, hash));
   }

@@ -1,5 +1,5 @@
-// What pages are made of, for those who read and those who write them: entries of .psum, XOR of bytes, the rows of a
-// page of variable records. docs/FORMAT.md "Parity".
+// The parts of pages, for those who read and those who write them: entries of .psum, XOR of bytes, the rows of a page
+// of variable records. docs/FORMAT.md "Parity".
 #pragma once
 
 #include <array>
@@ -51,10 +51,10 @@ bool is_page_size(const ParityShape& shape, std::uint64_t bytes);
 
 // into ^= from; of the same size.
 void xor_bytes(std::span<std::byte> into, std::span<const std::byte> from);
-// Of one row of variable records, as stretch_hash() takes it.
+// The hash of one row of variable records, as stretch_hash() takes it.
 std::uint64_t row_hash(std::span<const std::byte> row);
 
-// What stands in front of a page of variable records, of each row.
+// The entry of each row in front of a page of variable records.
 struct RowLengths {
   std::uint32_t all = 0;  // XOR
   std::uint32_t longest = 0;

@@ -1,4 +1,4 @@
-// What both writers of variable rows do with their lengths: checks, and the ends that .idx has.
+// Both writers of variable rows do this with their lengths: checks, and the ends that .idx has.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a memory disk holds: inodes with the contents the process sees and those a crash leaves.
-// Thread-safety: none; MemoryDisk's mutex guards all of it.
+// The content of a memory disk: inodes with the contents the process sees and those a crash leaves. Thread-safety:
+// none; MemoryDisk's mutex guards all of it.
 #pragma once
 
 #include <cstddef>
@@ -39,22 +39,23 @@ struct Inode {
   std::size_t dirty_end = 0;
   std::size_t writers = 0;   // open file objects that may write
   std::size_t reserved = 0;  // bytes from the front on that have room, as long as nobody cuts the file off before
-  bool lost = false;         // what was dirty could not be written, and nobody has been told
+  bool lost = false;         // dirty blocks could not be written, and no sync has failed yet
   bool linked = true;        // has a name, so that its bytes count against the capacity
 
   void mark_dirty(std::size_t begin, std::size_t end);
   void sync();
   // A sync has failed: what it was to write is taken for clean, as kernels do, and never written.
   void forget_dirty();
-  // The same, by a sync of all: who syncs the file, or asks, is told.
+  // The same, by a sync of all: the next sync of the file, or question, fails.
   void lose();
   // Everything here and below is durable, names too.
   void sync_below();
   // A folder's names, one way of changing them.
   void change(Change change);
-  // What a kernel may have written back by now, here and below: changes of names, blocks of files, sizes; each or not.
+  // Changes that a kernel may have written back by now, here and below: changes of names, blocks of files, sizes; each
+  // or not.
   void persist_some(std::size_t block_bytes, const Pick& pick);
-  // What is durable, here and in everything below, as other inodes.
+  // The durable state, here and in everything below, as other inodes.
   std::shared_ptr<Inode> copy() const;
   // Back to what is durable, here and in everything below.
   void crash();

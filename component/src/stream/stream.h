@@ -48,7 +48,7 @@ struct Stream {
   std::size_t sum_bytes() const { return sum_words() * sizeof(std::uint64_t); }
   // A sum from memory as it is stored with stamp 0, and back.
   std::uint64_t with_stamp_0(std::uint64_t sum) const { return has_stamps ? sum ^ stamp_mix(0) : sum; }
-  // What a chunk has whose place in the file of sums was never written.
+  // The sum of a chunk whose place in the file of sums was never written.
   std::uint64_t unwritten_sum() const { return with_stamp_0(0); }
   // words: what is stored for `count` chunks. Afterwards the first `count` are their sums.
   void load_sums(std::span<std::uint64_t> words, std::size_t count) const;

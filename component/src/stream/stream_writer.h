@@ -50,7 +50,7 @@ class StreamWriter {
   StreamWriter(const Stream& stream, std::uint64_t length, std::uint64_t tail_sum)
       : stream_(stream), length_(length), tail_sum_(stream.with_stamp_0(tail_sum)) {}
 
-  // Bytes [0, size) of `in` to `offset`. What lies between length() and `offset` reads as zeros.
+  // Bytes [0, size) of `in` to `offset`. Bytes between length() and `offset` read as zeros.
   [[nodiscard]] Status write(std::uint64_t offset, const Source& in, std::uint64_t size);
   // length <= length().
   [[nodiscard]] Status truncate(std::uint64_t length);

@@ -477,7 +477,7 @@ tl::unexpected<Error> JobRun::worker_failed(std::uint32_t rank, Error error) con
 
 // ---- ending -------------------------------------------------------------------------------------------------------
 
-// The LFS that was lost is told, too, for it may be there; but its answer is not waited for.
+// The LFS that was lost is asked, too, for it may be there; but its answer is not waited for.
 tl::unexpected<Error> JobRun::end_everywhere(Error error) {
   for (auto* const parts : {&spawning_, &meeting_}) {
     for (const auto& part : *parts) session_.caller().forget(part.call);

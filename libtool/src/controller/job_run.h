@@ -59,7 +59,7 @@ class JobRun {
     std::optional<proto::Envelope> again;  // to be sent again, once, if the answer is lost
   };
 
-  // What all requests that start the worker of this rank say.
+  // The part that all requests to start the worker of this rank share.
   proto::Spawn spawn_of(std::uint32_t rank) const;
   // Sends the part of the description that begins there down the tree; the last one starts the workers.
   [[nodiscard]] Status start_tree(const std::string& description, std::size_t at);
@@ -84,7 +84,7 @@ class JobRun {
   // After an answer that did not come. Fail with that error, if there is no use in it.
   [[nodiscard]] Status send_again(std::vector<Part>& parts, Part part, Error error);
   [[nodiscard]] Status ask_again(Host& host, const Error& error);
-  // What the taker takes now of the streams, and what has come whole.
+  // Gives the taker what it takes now of the streams, and the records that have come whole.
   [[nodiscard]] Status take_streams();
   // Those are asked anew for whose streams there was no room, and is now.
   [[nodiscard]] Status offer_room();
@@ -98,7 +98,7 @@ class JobRun {
   void take_said(std::uint32_t rank, const std::string& words);
   void show_line(std::uint32_t rank, std::string_view line) const;
   [[nodiscard]] Status take_progress(std::uint32_t rank, const std::string& bytes);
-  // Of a worker that waits.
+  // Takes the counts of a worker that waits.
   [[nodiscard]] Status take_letters(std::uint32_t rank, const job::LetterCounts& counts);
   [[nodiscard]] tl::unexpected<Error> worker_failed(std::uint32_t rank, Error error) const;
   [[nodiscard]] bool is_over(std::uint32_t rank) const {

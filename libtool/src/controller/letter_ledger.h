@@ -27,7 +27,7 @@ class LetterLedger {
   };
   // Whether counts are of so many workers: the following rely on it.
   bool fits(const job::LetterCounts& counts) const;
-  // Of worker `rank`: what it has sent, be it at its end, when it waits for nothing any more.
+  // The letters that worker `rank` has sent, also at its end, when it waits for nothing any more.
   void take_sent(std::uint32_t rank, const job::LetterCounts& counts);
   // While worker `rank` waits: letters to it that are lost, of one sender.
   std::optional<Lost> take_wait(std::uint32_t rank, const job::LetterCounts& counts);

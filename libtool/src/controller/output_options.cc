@@ -36,7 +36,7 @@ bool is_uniform(std::span<const std::uint32_t> sizes) {
 
 std::uint32_t size_of_bevies(const CreateOptions& options) { return options.bevy == kNoBevies ? 0 : options.bevy; }
 
-// Bevies as told, else the source's: all of them on as many LFSs, their size on another number of them; none if it has
+// Bevies as given, else the source's: all of them on as many LFSs, their size on another number of them; none if it has
 // none.
 Status choose_bevies(const std::string& path, const OutputOptions& wanted, File& source, std::uint32_t width,
                      CreateOptions& options) {
@@ -110,7 +110,7 @@ Result<CreateOptions> options_of_output(Controller& controller, std::size_t inpu
   options.mode = entry.mode & 0777;  // what is made gives nobody its owner's rights
   options.attributes = file.attributes();
   options.exclusive = wanted.no_clobber;
-  options.inherits_layout = false;  // what is not told is as its source's
+  options.inherits_layout = false;  // what is not given is as its source's
   options.same_host_ok = wanted.same_host_ok;
   PIF_TRY(choose_layout(controller, source, wanted, file, options));
   return options;

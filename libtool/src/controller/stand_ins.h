@@ -21,8 +21,8 @@ class StandIns {
     const client::FileParts* parts = nullptr;
     FileLength file_length;  // of an input
   };
-  // Of all files of a job; `parts` only during the call. kUnavailable: a file without parity has an LFS that another
-  // file needs to be stood in for, or nobody can stand in.
+  // The stand-ins for all files of a job; `parts` only during the call. kUnavailable: a file without parity has an LFS
+  // that another file needs to be stood in for, or nobody can stand in.
   [[nodiscard]] static Result<StandIns> choose(const std::vector<File>& files);
 
   // Where the worker for that LFS runs, and requests for it go: elsewhere if it is absent.

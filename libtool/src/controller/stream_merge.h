@@ -16,7 +16,7 @@ namespace pif::tool {
 
 class StreamMerge {
  public:
-  // Of one worker, kept here: more only where its first frame is longer, or its first head is not whole.
+  // Bytes of one worker, kept here: more only where its first frame is longer, or its first head is not whole.
   static constexpr std::size_t kBytesMax = 1u << 20;
 
   explicit StreamMerge(std::size_t workers);

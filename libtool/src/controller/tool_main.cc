@@ -190,7 +190,7 @@ std::string program_path() {
   return error ? std::string() : path.string();
 }
 
-// What runs here: LFSs are told its build, and those that do not have it get it.
+// The program that runs here: LFSs get its build, and those that lack it get the program.
 void describe_program(ControllerOptions& options) {
   options.program = program_path();
   Handle own;

@@ -1,4 +1,4 @@
-// What a stream from a worker to its controller consists of: frames, each a head, and the bytes that the worker put.
+// A stream from a worker to its controller consists of frames, each a head, and the bytes that the worker put.
 #pragma once
 
 #include <cstdint>

@@ -79,7 +79,7 @@ Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescr
       return fail(Code::kInvalid, fmt::format("the job's description lacks node {} of {}", id, parts.path));
     }
     parts.nodes.push_back(*node);
-    // The controller has seen that all of an output take part, or others for them; an input was told perhaps before.
+    // The controller has seen that all of an output take part, or others for them; an input was perhaps checked before.
     if (parts.creating) parts.nodes.back().set_view_state(wire::kViewMember);
   }
   return parts;

@@ -24,10 +24,10 @@ job::JobFile job_file_of(const client::FileParts& parts);
 // Its nodes are those that requests go to: of an absent LFS, the one that stands in for it, as the layout in it does
 // not say. kInvalid if the description does not hold together.
 [[nodiscard]] Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescription& description);
-// What a worker must know of a node: id, name, endpoints.
+// A node as a worker knows it: id, name, endpoints.
 proto::NodeInfo brief(const proto::NodeInfo& node);
-// Whether two workers are on one machine, and may share memory: their LFSs say so (Endpoints.machine). Of two that know
-// no machine: they listen on tcp at the same host, or not at all.
+// Whether two workers are on one machine, and may share memory: their LFSs say so (Endpoints.machine). Two that know no
+// machine: whether they listen on tcp at the same host, or not at all.
 bool are_near(const job::JobDescription& description, std::uint32_t a, std::uint32_t b);
 bool all_are_near(const job::JobDescription& description);
 // How many threads worker `rank` has, when all workers on its machine share so many: one at least. A machine is one

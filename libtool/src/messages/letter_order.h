@@ -8,12 +8,12 @@
 
 namespace pif::tool {
 
-// T: a letter. What is missing holds up what comes after it: a lost letter is never a gap that nobody notices. Who
-// compares taken() with how many were sent knows whether one is missing.
+// T: a letter. A missing letter holds up those after it: a lost letter is never a gap that nobody notices. A caller
+// that compares taken() with how many were sent knows whether one is missing.
 template <typename T>
 class LetterOrder {
  public:
-  // Of one sender. What comes beyond them is lost: credit lets a sender have far fewer under way.
+  // Letters of one sender. Letters beyond them are lost: credit lets a sender have far fewer under way.
   static constexpr std::size_t kWaitingMax = 1u << 16;
 
   // number: from 1.

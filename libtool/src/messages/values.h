@@ -51,7 +51,7 @@ class ValueStep {
   // Begins a step of the team, which outlives it. senders: ranks of those that send something to this worker.
   ValueStep(Team& team, Duration patience, std::vector<std::uint32_t> senders);
   [[nodiscard]] Status send(std::uint32_t to, std::string_view value);
-  // What that worker sends, when all of it is there.
+  // The value that worker sends, when all of it is there.
   Result<std::string> receive(std::uint32_t from);
   // Returns when nothing waits to be sent.
   [[nodiscard]] Status finish();

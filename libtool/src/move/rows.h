@@ -14,7 +14,7 @@
 
 namespace pif::tool {
 
-// What both ends must agree on.
+// The values that both ends must agree on.
 struct WindowSize {
   std::uint64_t piece = 0;  // rows that are written at once (fixed records)
   std::uint64_t rows = 0;   // of the window: a multiple of piece
@@ -96,7 +96,7 @@ class RowReceiver {
     const std::byte* data = nullptr;
     std::uint32_t length = 0;
   };
-  // Of a row from the message's first; gaps are empty where rows follow from its stride.
+  // The distance of a row from the message's first; gaps are empty where rows follow from its stride.
   static std::uint64_t distance_of(const RowMessage& message, const RowGaps& gaps, std::uint64_t i);
   [[nodiscard]] Status tick_off(const RowMessage& message, const RowGaps& gaps);
   [[nodiscard]] Status accept_fixed(const RowMessage& message, const RowGaps& gaps, std::span<const std::byte> data);

@@ -13,7 +13,7 @@ namespace pif::tool {
 
 class TraceFile {
  public:
-  // What a worker noted; several jobs may have one of that rank.
+  // The notes of a worker; several jobs may have one of that rank.
   void add_worker(std::uint32_t rank, const std::string& node, const job::WorkerEnd& end);
   // One document: the controller's phases, and what workers noted, on one axis of wall time.
   std::string to_json(const Report& report, const Clock& clock) const;

@@ -13,8 +13,8 @@ namespace pif::tool {
 namespace {
 
 constexpr int kTakesPerTurn = 64;
-constexpr std::uint64_t kLettersMax = 1024;              // of a line, under way
-constexpr std::uint64_t kLettersTold = kLettersMax / 4;  // taken before that is told
+constexpr std::uint64_t kLettersMax = 1024;                  // of a line, under way
+constexpr std::uint64_t kLettersReported = kLettersMax / 4;  // taken before that is reported
 
 }  // namespace
 
@@ -46,8 +46,8 @@ Status Talk::post(std::uint32_t to, job::Mail mail, net::Buffer body) {
 
 Status Talk::count_taken(std::uint32_t from) {
   Line& line = lines_[from];
-  if (++line.taken - line.told < kLettersTold) return {};
-  line.told = line.taken;
+  if (++line.taken - line.reported < kLettersReported) return {};
+  line.reported = line.taken;
   job::Mail mail;
   mail.mutable_taken()->set_letters(line.taken);
   return team_.mail_->send(from, std::move(mail));
@@ -141,8 +141,8 @@ Flow::Flow(Talk& talk, std::uint32_t channel, ChannelOptions options, Take take)
     const std::uint64_t rows = is_rows() ? options_.rows[rank] : 0;
     to_[rank].credit = Credit(options_.unit, options_.window, rows, options_.share);
   }
-  for (const std::uint32_t rank : options_.senders) from_.at(rank).is_told = true;
-  for (From& from : from_) from.is_told = from.is_told || options_.senders.empty();
+  for (const std::uint32_t rank : options_.senders) from_.at(rank).is_granted = true;
+  for (From& from : from_) from.is_granted = from.is_granted || options_.senders.empty();
   const bool is_new = flows_->emplace(channel_, this).second;
   PIF_ASSERT(is_new, channel_);
 }
@@ -186,7 +186,7 @@ Status Flow::take_limit(std::uint32_t from, std::uint64_t limit) {
 }
 
 bool Flow::is_settled() const {
-  PIF_ASSERT(is_rows(), channel_);  // of less than a part of other windows nobody is told
+  PIF_ASSERT(is_rows(), channel_);  // less than a step of other windows is not granted yet
   return std::all_of(to_.begin(), to_.end(), [](const To& to) { return to.queue.empty() && to.credit.is_settled(); });
 }
 
@@ -215,15 +215,15 @@ Status Flow::rise(std::uint32_t from, std::uint64_t settled) {
   From& sender = from_[from];
   PIF_ASSERT(settled >= sender.settled && (is_rows() || settled <= sender.come), settled, sender.settled, sender.come);
   sender.settled = settled;
-  const bool is_told =
-      from == talk_.team_.worker_->rank() || settled - sender.told >= Credit::told_part(options_.window);
-  return is_told ? tell(from) : Status();
+  const bool is_granted =
+      from == talk_.team_.worker_->rank() || settled - sender.granted >= Credit::grant_step(options_.window);
+  return is_granted ? tell(from) : Status();
 }
 
 Status Flow::tell(std::uint32_t from) {
   From& sender = from_[from];
-  if (sender.told == sender.settled || !sender.is_told) return {};
-  sender.told = sender.settled;
+  if (sender.granted == sender.settled || !sender.is_granted) return {};
+  sender.granted = sender.settled;
   const std::uint64_t limit = sender.settled + options_.window;
   if (from == talk_.team_.worker_->rank()) return take_limit(from, limit);
   job::Mail mail;

@@ -1,6 +1,6 @@
-// Messages between the workers of one job: by rank, in order from each to each, at most once, strangers' dropped. What
-// brings descriptors goes another way, and may overtake. What is lost with a connection over tcp holds up all that
-// follows it on its way, until the controller notices and ends the job (controller/letter_ledger.h).
+// Messages between the workers of one job: by rank, in order from each to each, at most once, strangers' dropped.
+// Messages with descriptors go another way, and may overtake. A letter that is lost with a connection over tcp holds up
+// all that follow it on its way, until the controller notices and ends the job (controller/letter_ledger.h).
 #pragma once
 
 #include <deque>
@@ -29,8 +29,8 @@ class Mail {
   // The worker's own, opened when first asked for.
   static Result<Mail*> of(Worker& worker);
 
-  // What workers do together, they do in steps, all in the same order. What is sent belongs to the present step; what
-  // comes for a later one is kept for it, and what is left of an earlier one is dropped.
+  // Workers do common work in steps, all in the same order. Each message sent belongs to the present step; one for a
+  // later step is kept for it, and one of an earlier step is dropped.
   void next_step() { ++step_; }
 
   // A worker that is not there yet gets it later.
@@ -38,7 +38,7 @@ class Mail {
   // To a worker on this machine that has sent something already; kUnavailable if it is on another.
   [[nodiscard]] Status pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handles);
   // The next letter of this step; nothing at the deadline. If there are workers on other machines, the controller is
-  // told now and then how many letters there were, and ends the job if some were lost on the way.
+  // informed now and then how many letters there were, and ends the job if some were lost on the way.
   Result<std::optional<Letter>> receive(Time deadline);
 
   // So far; none where all workers are on this machine, which loses no letters.
@@ -52,7 +52,7 @@ class Mail {
   // Puts it into ready_, and what was waiting for it; unless it is no letter of this job, or came before. kCorrupt for
   // one of a worker of this job that cannot be read.
   [[nodiscard]] Status take_packet(net::Packet packet);
-  // What comes next; nothing at the deadline.
+  // The next message; nothing at the deadline.
   Result<std::optional<net::Delivery>> await(Time deadline);
   std::optional<Letter> kept();
 
@@ -66,7 +66,7 @@ class Mail {
   std::deque<Letter> ready_;  // come, of any step
   std::uint32_t step_ = 0;
   std::deque<Letter> early_;
-  Time next_report_{};  // when the controller is to be told of letters
+  Time next_report_{};  // when the controller gets the next counts of letters
 };
 
 }  // namespace pif::tool

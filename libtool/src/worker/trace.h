@@ -1,4 +1,4 @@
-// What took a worker time, for a trace of its job. Any thread.
+// The times of a worker's steps, for a trace of its job. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a Worker is made of; shared with the exchange.
+// The parts of a Worker; shared with the exchange.
 #pragma once
 
 #include <atomic>
@@ -21,11 +21,11 @@ struct Worker::Impl {
 
   [[nodiscard]] Status start();
   [[nodiscard]] Status keep_files();  // those that were brought
-  // What every worker gave, by rank, through the controller. Once in a job's life, by all workers.
+  // The values of every worker, by rank, through the controller. Once in a job's life, by all workers.
   [[nodiscard]] Result<std::vector<std::string>> meet(const std::string& value, Duration patience);
   [[nodiscard]] Status attach(Input& input);
   [[nodiscard]] Status attach(Output& output);
-  // What `slot` has; made and attached when it is first asked for.
+  // The object of `slot`; made and attached when it is first asked for.
   template <typename File>
   [[nodiscard]] Result<File*> attached(std::unique_ptr<File>& slot, const job::JobFile& file);
   // Until all of them are done.
@@ -34,11 +34,11 @@ struct Worker::Impl {
   void send_status(const job::WorkerStatus& status);
   // More for the controller, which takes it when it wants to.
   [[nodiscard]] Status stream(std::string_view bytes);
-  // is_reported: the controller is told, or will be.
+  // is_reported: the controller knows, or will know.
   [[nodiscard]] Status report(Status outcome, bool& is_reported);
   [[nodiscard]] Status end_outputs(job::WorkerEnd& end);
   [[nodiscard]] std::optional<LfsIndex> index_of(const access::FileParts& parts) const;
-  // That the workers on this machine may use; 1 in a simulation. Looked up when first asked for. Any thread.
+  // Cores that the workers on this machine may use; 1 in a simulation. Looked up when first asked for. Any thread.
   unsigned usable_cores();
 
   WorkerWorld world;

@@ -1,4 +1,4 @@
-// What daemons say of their work, for people and programs.
+// Reports of daemons on their work, for people and programs.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Whose root a folder is.
+// The LFS that a root folder belongs to.
 #pragma once
 
 #include <map>

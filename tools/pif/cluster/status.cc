@@ -179,7 +179,7 @@ Outcome report_down(const Program& program, const StatusOptions& options, const 
   PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
   if (cluster.has_hosts()) {
     PIF_TRY(print_hosts_down(program, cluster, RemoteShell(options.hosts.rsh)));
-    print_error(fmt::format("pif: {}\n", program.told(why)));
+    print_error(fmt::format("pif: {}\n", program.text_of(why)));
     return ExitCode::kNegative;
   }
   Json nodes = Json::array();
@@ -198,7 +198,7 @@ Outcome report_down(const Program& program, const StatusOptions& options, const 
   }
   PIF_TRY(program.common.json ? print(Json{{"cluster", cluster.id}, {"server", server}, {"nodes", nodes}})
                               : print(text));
-  print_error(fmt::format("pif: {}\n", program.told(why)));
+  print_error(fmt::format("pif: {}\n", program.text_of(why)));
   return ExitCode::kNegative;
 }
 

@@ -12,10 +12,10 @@ namespace pif::cli {
 
 class CodecPipe {
  public:
-  // What is in `fd`, from where that stands, can be read from fd(). kind: any but kNone; name: of `fd`, for messages.
+  // Bytes of `fd`, from where that stands, can be read from fd(). kind: any but kNone; name: of `fd`, for messages.
   // `fd` outlives it, and nobody else uses it meanwhile.
   [[nodiscard]] static Result<CodecPipe> decompress(int fd, Compression kind, const std::string& name);
-  // What is written to fd() goes to `fd`.
+  // Bytes written to fd() go to `fd`.
   [[nodiscard]] static Result<CodecPipe> compress(int fd, Compression kind, const std::string& name);
   CodecPipe(CodecPipe&&) noexcept;
   ~CodecPipe();  // what is compressed and not finished has no end

@@ -16,7 +16,7 @@ constexpr std::size_t kSaidInTheEnd = 50;
 
 void Failures::add(const Error& error) {
   const std::lock_guard lock(mutex_);
-  if (say_ == Say::kAtOnce) print_error(fmt::format("pif: {}\n", program_.told(error)));
+  if (say_ == Say::kAtOnce) print_error(fmt::format("pif: {}\n", program_.text_of(error)));
   if (errors_.size() < kErrorsKept) errors_.push_back(error);
   ++count_;
 }
@@ -29,7 +29,7 @@ bool Failures::is_empty() const {
 void Failures::sum_up() const {
   const std::lock_guard lock(mutex_);
   const std::size_t said = say_ == Say::kAtOnce ? 0 : std::min(errors_.size(), kSaidInTheEnd);
-  for (std::size_t i = 0; i < said; ++i) print_error(fmt::format("pif: {}\n", program_.told(errors_[i])));
+  for (std::size_t i = 0; i < said; ++i) print_error(fmt::format("pif: {}\n", program_.text_of(errors_[i])));
   if (count_ <= 1) return;
   const bool is_all = say_ == Say::kAtOnce || said == count_;
   print_error(fmt::format("pif: {} things failed, {} said above; the rest is done\n", count_,

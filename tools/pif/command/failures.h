@@ -1,4 +1,4 @@
-// What went wrong with some of the things that a command was to do: the rest is done, and the command ends with
+// Failures of some of the things that a command was to do: the rest is done, and the command ends with
 // kFailed.
 #pragma once
 
@@ -48,7 +48,7 @@ class Failures {
 // (Without an LFS, files on others are still there.)
 bool ends_all(const Error& error);
 
-// What --json prints of an error.
+// An error as --json prints it.
 Json json_of(const Error& error);
 // The code that it names so; nothing: this release knows none.
 std::optional<Code> code_named(std::string_view name);

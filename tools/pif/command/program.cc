@@ -239,7 +239,7 @@ ExitCode Program::fail_within(const Error& error, const std::string& closing) co
 
 // before: what the document has before its member "error".
 ExitCode Program::report(const Error& error, const std::string& before) const {
-  print_error(fmt::format("pif: {}\n", told(error)));
+  print_error(fmt::format("pif: {}\n", text_of(error)));
   if (common.json) {
     const std::string text = json_of(error).dump(-1, ' ', false, Json::error_handler_t::replace);
     // stdout may be what failed; the exit code tells.
@@ -276,7 +276,7 @@ Result<Client> Program::connect_with(ConnectOptions options) const {
   return client;
 }
 
-std::string Program::told(const Error& error) const {
+std::string Program::text_of(const Error& error) const {
   std::string text = one_line(error.to_string());
   if (!found_) return text;
   text += host_of(found_->folder, error);

@@ -1,4 +1,4 @@
-// What all commands of `pif` share: the common options, how a command is registered, and how it ends.
+// Common parts of all commands of `pif`: the common options, how a command is registered, and how it ends.
 #pragma once
 
 #include <functional>
@@ -45,10 +45,10 @@ class Program {
   [[nodiscard]] Result<Client> connect(Duration timeout = std::chrono::seconds(30)) const;
   // One of `clients` that are at work at once: they share this process's cores.
   [[nodiscard]] Result<Client> connect_one_of(unsigned clients) const;
-  // Of the file system that connect() found.
+  // The folder of the file system that connect() found.
   const std::string& folder() const { return found_->folder; }
-  // What a person reads of an error, in one line. Since connect() it says which file system it was.
-  std::string told(const Error& error) const;
+  // The text of an error for a person, in one line. Since connect() it says which file system it was.
+  std::string text_of(const Error& error) const;
 
  private:
   Result<Client> connect_with(ConnectOptions options) const;
@@ -62,7 +62,7 @@ class Program {
 CLI::App* add_command(CLI::App& app, Program& program, const std::string& name, const std::string& description,
                       const std::string& examples);
 
-// What the command does when it was the one named. Outcome run(const Program&, const Options&).
+// The work of the command when it was the one named. Outcome run(const Program&, const Options&).
 template <typename Options, typename Run>
 void on_run(CLI::App* command, Program& program, std::shared_ptr<Options> options, Run run) {
   command->callback([&program, options, run] {

@@ -1,4 +1,4 @@
-// What may stand at the end of a command line that is being typed, told by the commands' own options. Pure: it asks
+// Words that may end a command line that is being typed, from the commands' own options. Pure: it asks
 // nobody.
 #pragma once
 

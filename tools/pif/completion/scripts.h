@@ -1,4 +1,4 @@
-// What a shell needs to complete command lines of pif: it asks `pif complete` for each.
+// Scripts by which a shell completes command lines of pif: it asks `pif complete` for each.
 #pragma once
 
 #include <string_view>

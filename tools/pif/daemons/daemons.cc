@@ -111,15 +111,15 @@ Result<UniqueFd> process_of(const Daemon& daemon, pid_t pid, uid_t owner) {
 // Who holds a daemon's lock.
 struct LockHolder {
   Daemon daemon;
-  pid_t pid = 0;      // as the lock says
-  bool told = false;  // has got the signal
+  pid_t pid = 0;              // as the lock says
+  bool is_signalled = false;  // has got the signal
 };
 
 Status tell(LockHolder& held, uid_t owner, int signal) {
   PIF_TRY_VALUE(const UniqueFd process, process_of(held.daemon, held.pid, owner));
   if (!process) return {};
-  held.told = ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
-  if (held.told || errno == ESRCH) return {};
+  held.is_signalled = ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
+  if (held.is_signalled || errno == ESRCH) return {};
   return fail_errno(errno, fmt::format("cannot stop {} (process {})", held.daemon.name, held.pid));
 }
 
@@ -133,7 +133,7 @@ Result<std::vector<LockHolder>> tell_all(std::vector<LockHolder> waiting, uid_t 
       PIF_TRY_VALUE(const auto pid, holder(one.daemon));
       if (!pid) continue;
       one.pid = *pid;
-      if (!one.told) PIF_TRY(tell(one, owner, signal));
+      if (!one.is_signalled) PIF_TRY(tell(one, owner, signal));
       left.push_back(std::move(one));
     }
     if (left.empty() || SteadyClock::now() >= deadline) return left;
@@ -298,7 +298,7 @@ Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chron
   }
   PIF_TRY_VALUE(const auto left, tell_all(std::move(running), owner, SIGTERM, SteadyClock::now() + deadline));
   std::vector<LockHolder> stubborn, unknown;
-  for (const auto& one : left) (one.told ? stubborn : unknown).push_back({one.daemon, one.pid});
+  for (const auto& one : left) (one.is_signalled ? stubborn : unknown).push_back({one.daemon, one.pid});
   for (const auto& one : stubborn) out.killed.push_back(one.daemon.name);
   PIF_TRY_VALUE(stubborn, tell_all(std::move(stubborn), owner, SIGKILL, SteadyClock::now() + deadline));
   if (!stubborn.empty())

@@ -55,7 +55,7 @@ std::optional<pid_t> number_of(const std::filesystem::directory_entry& entry) {
 
 std::vector<Stray> strays_of(const std::vector<Daemon>& daemons, uid_t owner) {
   std::vector<Stray> out;
-  std::set<std::string> programs;  // few: most processes are told by their name
+  std::set<std::string> programs;  // few: most processes are known by their name
   for (const Daemon& daemon : daemons) programs.insert(program_of(daemon));
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {

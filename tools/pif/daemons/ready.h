@@ -15,7 +15,7 @@ namespace pif::cli {
 class ReadyListener {
  public:
   [[nodiscard]] static Result<ReadyListener> open();
-  // What $NOTIFY_SOCKET is to be in the processes that are waited for.
+  // The value of $NOTIFY_SOCKET for the processes that are waited for.
   const std::string& address() const { return address_; }
   // Waits, until somebody has said so or `patience` is over; who has, all that came by then.
   std::vector<pid_t> wait(std::chrono::milliseconds patience) const;

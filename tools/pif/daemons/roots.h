@@ -15,7 +15,7 @@ namespace pif::cli {
 // Those of this host, of a new file system of several: again, too. Nothing is written down: whoever asks all hosts
 // does.
 [[nodiscard]] Status make_own_roots(const cluster::Cluster& cluster);
-// That of one LFS of this host, added to a file system that runs, if it is not there. Empty: nothing happens.
+// Makes the root of one LFS of this host, added to a file system that runs, if it is not there. Empty: nothing happens.
 [[nodiscard]] Status make_missing_root(const cluster::Cluster& cluster, const std::string& lfs);
 // kNotFound, naming each folder that should be on this host and is not.
 [[nodiscard]] Status check_roots_there(const cluster::Cluster& cluster);

@@ -220,7 +220,7 @@ Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup, S
   }
 }
 
-// One that is stale is told of when the others have come: they are needed for what a person says then.
+// A stale one is reported when the others have come: they are needed for what a person says then.
 Status await_up(const cluster::Cluster& cluster, Startup& startup, const StartedLfss& lfss) {
   const auto deadline = SteadyClock::now() + kSystemUpDeadline;
   StartedLfss awaited = lfss;

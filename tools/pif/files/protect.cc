@@ -178,16 +178,16 @@ class Protector {
                                              written.records, written.bytes, file_length.records, file_length.bytes));
   }
 
-  const std::vector<Found>& told() const { return options_.dry_run ? found_ : made_; }
-  std::size_t count() const { return told().size(); }
+  const std::vector<Found>& listed() const { return options_.dry_run ? found_ : made_; }
+  std::size_t count() const { return listed().size(); }
   std::uint64_t bytes() const {
     std::uint64_t sum = 0;
-    for (const Found& one : told()) sum += one.bytes;
+    for (const Found& one : listed()) sum += one.bytes;
     return sum;
   }
   Json documents() const {
     Json out = Json::array();
-    for (const Found& one : told()) out.push_back({{"path", one.path}, {"bytes", one.bytes}});
+    for (const Found& one : listed()) out.push_back({{"path", one.path}, {"bytes", one.bytes}});
     return out;
   }
 

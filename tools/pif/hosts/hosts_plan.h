@@ -1,4 +1,4 @@
-// What a new file system of several hosts consists of.
+// The plan of a new file system of several hosts.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What this host does when a file system is started, stopped or looked at. Whoever asks all hosts asks the others
+// The work of this host when a file system is started, stopped or looked at. Whoever asks all hosts asks the others
 // through a remote shell (`pif host up DIR`) and this one by these calls: the answers are the same documents.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace pif::cli {
 
-// What whoever asks knows of the file system. Nothing, if a person asks.
+// The file system as the asking host knows it. Nothing, if a person asks.
 struct KnownSystem {
   std::string id{};
   std::uint64_t edition = 0;     // of pif.toml

@@ -173,7 +173,7 @@ Status publish_edition(const Program& program, cluster::Cluster& cluster, const 
   ++cluster.edition;
   PIF_TRY(cluster::save_cluster(cluster));
   for (const HostAnswer& answer : SeveralHosts(cluster, shell).send()) {
-    if (!answer.answer) print_error(fmt::format("pif: later: {}\n", program.told(answer.answer.error())));
+    if (!answer.answer) print_error(fmt::format("pif: later: {}\n", program.text_of(answer.answer.error())));
   }
   return {};
 }
@@ -184,7 +184,7 @@ Status report_hosts(const Program& program, const std::vector<HostAnswer>& answe
   for (const HostAnswer& answer : answers) {
     if (answer.answer) continue;
     failed.push_back(answer.host);
-    print_error(fmt::format("pif: {}\n", program.told(answer.answer.error())));
+    print_error(fmt::format("pif: {}\n", program.text_of(answer.answer.error())));
   }
   if (failed.empty()) return {};
   return fail(Code::kUnavailable, fmt::format("{} on {} of {} hosts ({}): {}", what, failed.size(), answers.size(),

@@ -14,7 +14,7 @@
 
 namespace pif::cli {
 
-// What a host said, or why it said nothing; errors name the host.
+// The answer of a host, or why there is none; errors name the host.
 struct HostAnswer {
   std::string host;
   Result<Json> answer = Json();
@@ -25,15 +25,15 @@ class SeveralHosts {
   // `cluster` has hosts, and must outlive this.
   SeveralHosts(const cluster::Cluster& cluster, RemoteShell shell) : cluster_(cluster), shell_(std::move(shell)) {}
 
-  // Of all hosts, in the order of pif.toml. No host stops the others.
+  // The answers of all hosts, in the order of pif.toml. No host stops the others.
   std::vector<HostAnswer> up() const;  // a host whose pif.toml is older is sent this one
   std::vector<HostAnswer> down() const;
   std::vector<HostAnswer> status() const;
-  // What `pif doctor` finds on each of the others.
+  // The findings of `pif doctor` on each of the others.
   std::vector<HostAnswer> examine_others() const;
   // Sends pif.toml, what else all hosts have alike, and the cluster's key to all others.
   std::vector<HostAnswer> send() const;
-  // Of a new file system: gives each host what is its own, makes the folders, and writes down that they are there when
+  // For a new file system: gives each host what is its own, makes the folders, and writes down that they are there when
   // all hosts have said so. Again, too. Changes `cluster`, and sends it.
   [[nodiscard]] static Result<std::vector<HostAnswer>> make_ready(cluster::Cluster& cluster, const RemoteShell& shell);
   // Sees that `host` has pif.toml as `cluster` is, the keys, and the root of `lfs` (empty: of none). One that has no

@@ -1,4 +1,4 @@
-// What commands print of an entry, and how they walk folders.
+// How commands print entries, and how they walk folders.
 #pragma once
 
 #include <functional>

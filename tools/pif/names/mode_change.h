@@ -9,9 +9,9 @@
 
 namespace pif::cli {
 
-// What chmod(1) takes: octal digits ("0750", "2775"), or changes with commas between them, each [ugoa]*[-+=][rwxXst]*
-// ("u+w,go=rX"). Nobody named is everybody, whatever the umask. X is x for folders, and for files that somebody may
-// execute already. s is the set-user-id bit of u, and the set-group-id bit of g; t is the sticky bit.
+// A mode as chmod(1) takes it: octal digits ("0750", "2775"), or changes with commas between them, each
+// [ugoa]*[-+=][rwxXst]* ("u+w,go=rX"). Nobody named is everybody, whatever the umask. X is x for folders, and for files
+// that somebody may execute already. s is the set-user-id bit of u, and the set-group-id bit of g; t is the sticky bit.
 class ModeChange {
  public:
   // kInvalid for anything else.

@@ -1,4 +1,4 @@
-// What commands that take several files share: their operands, and what becomes of those that fail.
+// Common parts of commands that take several files: their operands, and what becomes of those that fail.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 
 namespace pif::cli {
 
-// What a folder has of its own: names of files and of folders, as patterns (fnmatch(3)).
+// The entries of a folder itself: names of files and of folders, as patterns (fnmatch(3)).
 struct KnownFolder {
   struct Inside;
   std::vector<std::string> files;

@@ -1,4 +1,4 @@
-// What must hold between the directory and the components, file by file. Pure.
+// The invariants between the directory and the components, file by file. Pure.
 #pragma once
 
 #include <cstdint>

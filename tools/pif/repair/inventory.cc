@@ -191,7 +191,7 @@ Status Inventory::hold(std::chrono::milliseconds time) {
   // So that the files of a snapshot are nearly all that there is, and what reads them needs no redo log. Where it
   // fails, the log in the snapshot has the rest.
   if (time.count() > 0) ask_all(all, std::vector<proto::Flush>(all.size()), session_->timeout());
-  PIF_TRY(session_->call(request));  // first, so that nobody is told of what is not in the snapshot
+  PIF_TRY(session_->call(request));  // first, so that no report has what is not in the snapshot
   for (auto& reply : ask_all(all, std::vector<proto::Hold>(all.size(), request), session_->timeout())) {
     if (!reply) return fail(std::move(reply.error()));
   }

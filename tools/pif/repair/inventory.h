@@ -1,4 +1,4 @@
-// What the server and the LFSs say they have, asked of the running file system.
+// The files and components that the server and the LFSs have, asked of the running file system.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ class Inventory {
  public:
   explicit Inventory(std::shared_ptr<client::Session> session) : session_(std::move(session)) {}
 
-  // Who must be there: LFSs that are up, LFSs that answer (stale ones too), or the server alone.
+  // The LFSs that must be there: LFSs that are up, LFSs that answer (stale ones too), or the server alone.
   enum class Needs : std::uint8_t { kUp, kAnswers, kServer };
   // kUnavailable, naming it, if an LFS is not; kPermission for who may not manage the cluster.
   [[nodiscard]] Status open(Needs needs = Needs::kUp);

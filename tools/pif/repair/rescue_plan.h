@@ -49,10 +49,10 @@ std::vector<std::uint32_t> needed_of_pair(std::uint32_t node, const std::map<std
 
 // The loss of an absent node is accepted.
 struct AcceptedPlan {
-  // Files with parity that are on it and on a companion that is absent, or lacks its part. Of these only that node had
-  // what was written since the other was lost.
+  // Files with parity that are on it and on a companion that is absent, or lacks its part. Only that node had the bytes
+  // that were written to them since the other was lost.
   std::vector<MarkedFile> concerned;
-  // Of these: companions that take part and lack their part. It cannot come back any more.
+  // Their companions that take part and lack their part. It cannot come back any more.
   std::vector<MarkedFile> marked;
 };
 AcceptedPlan plan_accepted(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,

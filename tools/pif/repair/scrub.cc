@@ -140,8 +140,9 @@ class ScrubWatch {
     for (const Pass& pass : passes_) {
       for (const auto& one : pass.now.damages())
         text += fmt::format("{}: {}\n", pass.node.name(), one_line(one.text()));
-      const auto told = static_cast<std::uint64_t>(pass.now.damages_size());
-      if (pass.now.found() > told) text += fmt::format("{}: and {} more\n", pass.node.name(), pass.now.found() - told);
+      const auto listed = static_cast<std::uint64_t>(pass.now.damages_size());
+      if (pass.now.found() > listed)
+        text += fmt::format("{}: and {} more\n", pass.node.name(), pass.now.found() - listed);
       rows.push_back({pass.node.name(), std::to_string(pass.now.files()), human_bytes(pass.now.bytes()),
                       human_time(std::chrono::duration<double>(seconds_of(pass.now.elapsed_ms()))),
                       std::to_string(pass.now.found()), std::to_string(pass.now.repaired()),

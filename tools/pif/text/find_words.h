@@ -15,7 +15,7 @@ namespace pif::cli {
 // "-exec CMD ... {} +" becomes one word "--exec=...", the command's words with a NUL behind each.
 void keep_find_words(std::vector<std::string>& arguments, std::size_t at);
 
-// What stands behind -exec.
+// The words behind -exec.
 struct ExecPlan {
   std::vector<std::string> words;  // with {} where names go
   bool many = false;               // {} +: so many names at once as fit, at the end

@@ -22,9 +22,9 @@ enum class TextKind : std::uint8_t {
 class RecordCutter {
  public:
   virtual ~RecordCutter() = default;
-  // Adds the lengths of the records that end in `text`, which begins with a record. What is behind them comes again,
-  // with more. is_last: nothing more comes; all is to be cut, and a line end that is missing may be added. kCorrupt: it
-  // is no such text; "a quote is not closed", for a caller that knows the number of the record behind those.
+  // Adds the lengths of the records that end in `text`, which begins with a record. Bytes behind them come again, with
+  // more. is_last: nothing more comes; all is to be cut, and a line end that is missing may be added. kCorrupt: it is
+  // no such text; "a quote is not closed", for a caller that knows the number of the record behind those.
   [[nodiscard]] virtual Status cut(std::string& text, bool is_last, std::vector<std::uint32_t>& lengths) = 0;
 };
 // kind: any but kPlain.

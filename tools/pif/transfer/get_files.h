@@ -23,7 +23,8 @@ struct GetJob {
       nullptr;  // that `local` is in; null: it is as it was typed, and a device may be behind a link
 };
 
-// What f(fd) writes, compressed, to `fd`, whose name is for messages. What f returns, or why that cannot be written.
+// Compresses what f(fd) writes to `fd`, whose name is for messages. Returns the result of f, or why that cannot be
+// written.
 template <typename F>
 auto write_compressed(int fd, Compression compression, const std::string& name, const F& f) -> decltype(f(fd)) {
   if (compression == Compression::kNone) return f(fd);
@@ -39,7 +40,7 @@ std::string header_of(const File& file);
 [[nodiscard]] Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd, const std::string& name,
                                                const BulkOptions& options);
 
-// Of a marked file (--stale): all of it that can be read, and what a person is to know of what cannot; empty: all can.
+// Reads what can be read of a marked file (--stale). Returns a text about the rest; empty: there is none.
 struct StaleCopy {
   std::uint64_t bytes = 0;
   std::string missing;
@@ -60,7 +61,7 @@ class GetFiles {
   // Whether the file may be one of a batch.
   bool fits_batch(const GetJob& job) const;
   [[nodiscard]] Status get_one(Client& client, const GetJob& job) const;
-  // Together. What fails is added to the tally's failures, but for what ends all.
+  // Together. Failures are added to the tally's, but for those that end all.
   [[nodiscard]] Status get_batch(Client& client, const std::vector<GetJob>& jobs) const;
 
  private:

@@ -15,11 +15,11 @@ inline constexpr std::string_view kCsvHeader = "csv";  // a kind: `put --csv`
 
 struct Header {
   std::string bytes;
-  // What the header of an image says of the records behind it: bytes of a row, and how many rows.
+  // The records behind the header of an image: bytes of a row, and how many rows.
   std::optional<std::uint32_t> record_length;
   std::uint64_t rows = 0;
 
-  // That so many bytes are behind it as it says, where it says so. kCorrupt: less or more, such as a second image.
+  // Whether as many bytes are behind it as it says, if it does. kCorrupt: less or more, such as a second image.
   [[nodiscard]] Status check_data(std::uint64_t data_bytes, const std::string& name) const;
 };
 

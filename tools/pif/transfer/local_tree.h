@@ -22,10 +22,10 @@ class LocalTree {
 
   // Whether it was made; false: the folder is there already.
   [[nodiscard]] Result<bool> make_folder(const std::string& path, std::uint32_t mode) const;
-  // Of a folder that make_folder() has made: takes away from its mode what `mode` has not of its owner's bits.
+  // Takes away from the mode of a folder that make_folder() has made the owner's bits that `mode` has not.
   [[nodiscard]] Status close_folder(const std::string& path, std::uint32_t mode) const;
   [[nodiscard]] Result<NewFile> new_file(const std::string& path, std::uint32_t mode) const;
-  // What is neither a file nor a folder, in place of what is there and is no folder. kExists: keep_existing, and
+  // Makes an entry that is neither a file nor a folder, in place of one that is no folder. kExists: keep_existing, and
   // something is there.
   [[nodiscard]] Status make_other(const std::string& path, const Entry& entry, bool keep_existing) const;
   // A device or a pipe, open for writing; nothing if `path` is anything else, or not there.

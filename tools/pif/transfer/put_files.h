@@ -19,7 +19,7 @@
 
 namespace pif::cli {
 
-// Of a local file's mode, what its copy gets.
+// The bits of a local file's mode that its copy gets.
 inline constexpr std::uint32_t kModeBits = 0777;
 
 // A local file and where it goes.
@@ -33,7 +33,7 @@ struct PutJob {
   static PutJob of(const std::string& local, const std::string& target, const struct stat& about);
 };
 
-// What local files are.
+// The kinds of local files.
 struct LocalFormat {
   std::string header;  // as `--header` has it
   bool has_record_length = false;
@@ -56,7 +56,7 @@ class PutFiles {
   bool fits_batch(const PutJob& job) const;
   // One file, by itself. fd: where its bytes come from; -1: it is opened here.
   [[nodiscard]] Status put_one(Client& client, const PutJob& job, int fd = -1) const;
-  // Together. What fails is added to the tally's failures, but for what ends all.
+  // Together. Failures are added to the tally's, but for those that end all.
   [[nodiscard]] Status put_batch(Client& client, const std::vector<PutJob>& jobs) const;
 
  private:

@@ -15,7 +15,7 @@ struct Salvaged {
   std::vector<RecordNumber> missing_are;  // the first of them
   Error why{};                            // the first could not be read
 
-  // What a person reads of it. of: records that were asked for.
+  // The text of it for a person. of: records that were asked for.
   std::string text(const std::string& path, std::uint64_t of, bool is_fixed) const;
 };
 

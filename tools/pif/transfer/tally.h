@@ -1,4 +1,4 @@
-// What a run of put or get has done so far. Any thread.
+// Counts of a run of put or get so far. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class Tally {
   void incomplete(const std::string& text);
   // For a transfer that shows itself as a part of this.
   BulkOptions options(const std::atomic<bool>* cancel = nullptr);
-  // What is said in the end.
+  // The line at the end.
   Outcome report();
 
  private:

@@ -28,8 +28,8 @@ inline constexpr std::uint64_t kSmallFileBytes = 64u << 10;
 
 class TransferPool {
  public:
-  // One file, or a batch of them. What failed it adds to the failures by itself; an error of which ends_all() says so
-  // ends the pool, any other one is added to the failures. Runs on any of the threads.
+  // One file, or a batch of them. It adds to the failures by itself; an error of which ends_all() says so ends the
+  // pool, any other one is added to the failures. Runs on any of the threads.
   using Work = std::function<Status(Client&)>;
 
   static constexpr unsigned kThreads = 4;

@@ -1,4 +1,4 @@
-// What `put -r` and `get -r` have in common: what is left out, and what is there already.
+// Common options of `put -r` and `get -r`: files to leave out, and files that are there already.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ void add_tree_options(CLI::App* command, TreeOptions& options);
 std::uint64_t whole_bytes(const Entry& entry);
 // Whether the local file has the bytes that get would write of `path`. Reads both up to the first difference.
 [[nodiscard]] Result<bool> has_same_bytes(Client& client, const std::string& path, const std::string& local);
-// Whether `local` is the file that `entry` (at `path`) is, as the options have it. What cannot be compared is not the
-// same.
+// Whether `local` is the file that `entry` (at `path`) is, as the options have it. Files that cannot be compared are
+// not the same.
 bool is_same_file(Client& client, const TreeOptions& options, const std::string& path, const Entry& entry,
                   const std::string& local);
 

@@ -11,7 +11,7 @@ namespace pif::sort {
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 constexpr char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
-// What sort(1) takes for a blank: a blank, a tab, or a line end inside of a record.
+// A blank as sort(1) has it: a blank, a tab, or a line end inside of a record.
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
 // Appends digits, two in a byte of 1 to 100. Those of `fraction` follow the whole ones without a mark; if their number

@@ -1,9 +1,9 @@
-// What a text is worth in the orders of sort(1), as bytes that compare (memcmp, a prefix first) as sort(1) of coreutils
+// The place of a text in the orders of sort(1), as bytes that compare (memcmp, a prefix first) as sort(1) of coreutils
 // 9.1 compares the texts with LC_ALL=C. Every function appends to `out`. No encoding is the beginning of another one by
 // the same function, so that those of several keys can follow one another. Two things of that program are not here: it
 // skips the byte 0x80 between digits, as if it were a separator of thousands, and orders equal NaNs by chance.
 //
-// What the sorter relies on, where the key of a record is one encoding by add_number, add_general_number,
+// The sorter relies on this, where the key of a record is one encoding by add_number, add_general_number,
 // add_human_number or add_month, or the complement of one (a reversed key):
 //   1. A key of more than kWholeBytes bytes has a byte other than zero at position kWholeBytes - 1.
 //   2. Different keys differ in their first kWholeBytes bytes, with zeros where they are shorter, if one of them has a

@@ -1,5 +1,5 @@
-// What records are sorted by. Every key specification turns a record into one string of bytes, its sort key, such that
-// comparing sort keys as bytes (memcmp, a prefix first) orders records as asked.
+// The keys that records are sorted by. Every key specification turns a record into one string of bytes, its sort key,
+// such that comparing sort keys as bytes (memcmp, a prefix first) orders records as asked.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ struct Key {
   std::uint32_t last_field = 0;  // 0: the end of the record
   std::uint32_t last_char = 0;   // 0: the end of the field
   bool skip_first_blanks = false, skip_last_blanks = false;
-  // What of the text counts, before its value is taken.
+  // The characters of the text that count, before its value is taken.
   Ignored ignored = Ignored::kNone;
   bool fold = false;       // lower-case ASCII letters count as upper-case ones
   bool is_column = false;  // the text of a CSV record's field `first_field`
@@ -110,8 +110,8 @@ class KeyMaker {
   bool is_text() const { return is_text_; }
   bool is_reversed() const { return keys_.front().reverse; }
   std::string_view text_of(Bytes record) const;
-  // What nearly all keys of this sort begin with, if they are text of variable length: their chunks (runs/element.h)
-  // begin behind that. All workers say the same.
+  // The common start of nearly all keys of this sort, if they are text of variable length: their chunks
+  // (runs/element.h) begin behind that. All workers say the same.
   const std::string& common() const { return common_; }
   void set_common(std::string common) { common_ = std::move(common); }
   // If the sort key is one value of which the first kWholeBytes bytes decide where the last of these is 0 (encode.h).

@@ -22,7 +22,7 @@ class ShareMerge {
   [[nodiscard]] Status write(ParallelOutput& out, const std::function<void(std::uint64_t records)>& written);
 
  private:
-  // What one thread does.
+  // The work of one thread.
   struct Part {
     Part(const KeyMaker& maker, const RecordNumbers& numbers, std::span<const RunView> runs, Range range);
     Range left;

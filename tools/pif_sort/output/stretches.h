@@ -45,7 +45,7 @@ class Stretches {
   [[nodiscard]] Status finish(std::span<component::Seam> seams);
 
  private:
-  // What one thread does.
+  // The work of one thread.
   struct Part {
     Part(const Sorted& sorted, Range range, std::span<const Bytes> in_front);
     ShareReader reader;

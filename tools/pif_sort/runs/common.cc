@@ -48,10 +48,10 @@ Result<std::optional<std::string>> common_here(const Inputs& inputs, const KeyMa
 Status find_common(tool::Team& team, const Inputs& inputs, KeyMaker& maker) {
   if (!maker.is_text() || maker.fixed_length()) return {};
   PIF_TRY_VALUE(const auto own, common_here(inputs, maker));
-  message::Common told;
-  told.set_has_records(own.has_value());
-  told.set_text(own.value_or(std::string()));
-  PIF_TRY_VALUE(const auto all, team.all_gather(told.SerializeAsString()));
+  message::Common mine;
+  mine.set_has_records(own.has_value());
+  mine.set_text(own.value_or(std::string()));
+  PIF_TRY_VALUE(const auto all, team.all_gather(mine.SerializeAsString()));
   const auto records = inputs.rows_by_rank();
   std::optional<std::string> common;
   for (std::uint32_t rank = 0; rank < all.size(); ++rank) {

@@ -1,4 +1,4 @@
-// What the keys of a sort begin with: lines of a log have the same year, names the same word in front. Chunks begin
+// The common start of a sort's keys: lines of a log have the same year, names the same word in front. Chunks begin
 // behind it (element.h), and so the first one decides more often.
 #pragma once
 

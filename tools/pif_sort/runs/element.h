@@ -1,4 +1,4 @@
-// What orders a record: the first bytes of its sort key, and its row, in one number of 128 bits.
+// The number that orders a record: the first bytes of its sort key, and its row, in one number of 128 bits.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ inline constexpr std::size_t kChunkBytes = kWholeBytes;  // a value that has no 
 inline constexpr unsigned kLevelMax = 254;               // chunks beyond it are compared in the records
 inline constexpr unsigned kSameKey = 255;
 
-// Up to 8 bytes as a big-endian number, zeros behind them. What is read at once was written at once, or the processor
-// waits for all that it is writing.
+// Up to 8 bytes as a big-endian number, zeros behind them. Words that are read at once were written at once, or the
+// processor waits for all that it is writing.
 inline std::uint64_t big_endian_of(const char* bytes, std::size_t size) {
   if (size >= 8) {
     std::uint64_t value = 0;
@@ -99,9 +99,9 @@ inline OffsetCode code_of(const Element& element) {
   const std::uint64_t level = 255 - level_of(element);  // of kSameKey: kSameCode
   return {level << 56 | element.hi >> 8, (element.hi & 0xff) << 24 | element.lo >> 40};
 }
-// Of a key that is the same as the one before.
+// The code of a key that is the same as the one before.
 inline constexpr OffsetCode kSameCode{0, 0};
-// Of first chunks that are zeros, and of those that have all bits.
+// The codes of first chunks that are zeros, and of those that have all bits.
 inline constexpr OffsetCode kLowestCode{std::uint64_t{255} << 56, 0}, kHighestCode{UINT64_MAX, UINT32_MAX};
 
 }  // namespace pif::sort

@@ -1,5 +1,5 @@
 // All inputs of a sort as if they were one file: a worker's rows are those that it has of the first one, then those of
-// the second, and so on, and so are its bytes. Of each input the first records may be left out.
+// the second, and so on, and so are its bytes. The first records of each input may be left out.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Inputs {
   const Format& format() const { return inputs_[0]->format(); }
   // The input, if there is but one, of which all is sorted; else null.
   const tool::Input* only() const { return inputs_.size() == 1 && skipped_ == 0 ? inputs_[0] : nullptr; }
-  // Of all that is sorted; bytes also of what is left out.
+  // Length of all that is sorted; its bytes count records that are left out, too.
   const FileLength& file_length() const { return file_length_; }
   // A line that lacked its end gets it.
   std::uint64_t bytes_max() const { return file_length_.bytes + inputs_.size(); }
@@ -32,7 +32,7 @@ class Inputs {
   // Rows of each worker, by rank.
   std::vector<std::uint64_t> rows_by_rank() const;
 
-  // Whether this worker is one of the sources, and which. What follows is of this worker.
+  // Whether this worker is one of the sources, and which. The members below are of this worker.
   bool is_here() const { return source_.has_value(); }
   std::uint32_t source() const { return *source_; }
   std::uint64_t rows() const { return is_here() ? numbers_.rows(*source_) : 0; }
@@ -51,7 +51,7 @@ class Inputs {
   [[nodiscard]] Status check(std::uint64_t offset, std::uint64_t size, const tool::Scratch& mapped) const;
 
  private:
-  // What is here of an input.
+  // The part of an input that is here.
   struct Part {
     tool::Input* input = nullptr;
     Range rows, bytes;  // of all

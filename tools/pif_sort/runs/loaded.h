@@ -31,7 +31,7 @@ class PrivateMemory {
   std::size_t bytes_;
 };
 
-// What is known of the records of a run, or of several.
+// Facts about the records of a run, or of several.
 struct Traits {
   Lengths lengths;         // of the records or, if these are longer, of their full keys
   bool has_zeros = false;  // in a key that is text of variable length
@@ -71,8 +71,8 @@ class Loaded {
   void keep_first(const First& first);
   // Its elements go to `to`, which is not behind where they are.
   void move_elements(Element* to);
-  // What sort() left for later: records and ends are as put_in_order() made them, and come into the order of their
-  // keys.
+  // Finishes what sort() left for later: records and ends are as put_in_order() made them, and come into the order of
+  // their keys.
   void settle(std::byte* records, std::uint64_t* ends);
   // The records in the order of the elements, where room(bytes) says. ends: as a run has them; null for fixed records.
   template <typename Room>

@@ -20,8 +20,8 @@ struct Pick {
 };
 
 // The elements of [begin, end) of every run, in order. A tree of losers (Knuth 5.4.1) that compares codes (element.h):
-// records are looked at where two of them are equal, and the loser's code then says where it differs. Of runs on disks,
-// which have a window, the next half of it is read while one half is merged.
+// records are looked at where two of them are equal, and the loser's code then says where it differs. Runs on disks
+// have a window: its next half is read while one half is merged.
 class Merger {
  public:
   // runs and order outlive it.
@@ -48,8 +48,8 @@ class Merger {
   std::vector<std::size_t> at_, end_;
   std::vector<std::size_t> asked_;   // records before it are read, or will be soon
   std::vector<std::size_t> ask_at_;  // where more of a run is to be asked for
-  // Of each run's next record, behind the one before in this merge, or behind whom it lost to since. All of level 0
-  // unless all runs have levels.
+  // The code of each run's next record, behind the one before in this merge, or behind whom it lost to since. All of
+  // level 0 unless all runs have levels.
   std::vector<OffsetCode> codes_;
   Order& order_;
   bool has_levels_, has_zeros_;

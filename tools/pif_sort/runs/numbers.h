@@ -10,15 +10,15 @@
 
 namespace pif::sort {
 
-// Who has records of inputs is a *source*: a worker, or of a single file one of its LFSs. Its rows are those that it
+// A holder of input records is a *source*: a worker, or of a single file one of its LFSs. Its rows are those that it
 // has of the first input, then those of the second, and so on.
 class RecordNumbers {
  public:
   RecordNumbers() = default;
-  // Of one file: its LFSs are the sources.
+  // Numbers of one file: its LFSs are the sources.
   explicit RecordNumbers(parity::Layout layout);
 
-  // The next input. sources: of its LFSs, none twice. Of its records only those from `first` on count.
+  // The next input. sources: of its LFSs, none twice. Only its records from `first` on count.
   void add(parity::Layout layout, const std::vector<std::uint32_t>& sources, Range records);
 
   RecordNumber number(std::uint32_t source, Row row) const;
@@ -37,7 +37,7 @@ class RecordNumbers {
     parity::Layout layout;
     RecordNumber first = 0;  // the number of its record 0; the records that do not count are below that of the first
   };
-  // What a source has of an input.
+  // The records of an input that a source has.
   struct Part {
     Row begin = 0;  // of the source's rows
     std::size_t input = 0;

@@ -14,7 +14,7 @@ std::size_t common_bytes(std::string_view a, std::string_view b, std::size_t fro
 
 // As numbers.
 inline bool is_less(const Element& a, const Element& b) { return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo; }
-// By that. What is in order already costs one look.
+// By that. Elements in order already cost one look.
 void sort_elements(std::span<Element> elements);
 
 // Whether elements of runs have levels: keys are text, and may be longer than a chunk.
@@ -41,7 +41,7 @@ class Order {
   bool is_lower(const RunView& a, std::size_t i, const RunView& b, std::size_t j) const {
     return numbers_->is_lower(a.source, row_of(a.elements[i]), b.source, row_of(b.elements[j]));
   }
-  // Of record i of the run, in the inputs.
+  // The number of record i of the run, in the inputs.
   RecordNumber number(const RunView& run, std::size_t i) const;
   // Its element with the first chunk of all.
   Element first_chunk(const RunView& run, std::size_t i);

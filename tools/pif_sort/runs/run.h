@@ -25,7 +25,7 @@ struct Area {
 // Everybody's, by rank. Called by all workers.
 Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable);
 
-// What a worker has of its component: runs, one behind another.
+// A worker's runs from its component: runs, one behind another.
 struct Runs {
   Area elements, records, ends;
   std::vector<std::uint64_t> counts;  // of records, run by run
@@ -46,7 +46,7 @@ std::vector<RunView> views_of(const Runs& runs, const Format& format, const KeyM
 // merges at a time; the other half is for what is on its way.
 void share_memory(std::span<RunView> runs, std::uint64_t memory, std::size_t merges);
 
-// What runs need in memory at most while they are made and merged: their records twice, and what orders them.
+// The most memory that runs need while they are made and merged: their records twice, and what orders them.
 std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const FileLength& file_length);
 
 }  // namespace pif::sort

@@ -1,4 +1,4 @@
-// What both split merges are asked for.
+// Options of both split merges.
 #pragma once
 
 #include <cstdint>

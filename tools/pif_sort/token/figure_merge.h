@@ -1,5 +1,5 @@
 // Figure 5.4 of Dibble 1990 itself: the token carries one key, and every record costs a hop. The figure's words are in
-// quotes. What it takes besides to be right on every input:
+// quotes. To be right on every input it also needs this:
 //
 //   - A reader that has written its last record goes on: that its file is over is noticed when a token comes to it.
 //   - A token that says "write all" there ends the merge, for both sides are over.

@@ -59,7 +59,7 @@ class BlockMaker {
       : maker_(maker), format_(format), input_records_(input_records), keys_only_(keys_only) {}
   bool keys_only() const { return keys_only_; }
   [[nodiscard]] Status add(std::uint64_t number, Bytes record, Block& block);
-  // What another worker sent: kCorrupt if there is no number in it, or one that no record has.
+  // Reads a number that another worker sent: kCorrupt if there is no number in it, or one that no record has.
   [[nodiscard]] Status add(Bytes number_and_record, Block& block);
 
  private:
@@ -93,7 +93,7 @@ class Part {
   [[nodiscard]] virtual Status load(std::uint64_t block, Block& into) = 0;
   // It is not needed any more.
   virtual void drop(std::uint64_t block);
-  // What others sent, of one block; placed: the records are in memory() already. kInvalid if it was not asked for.
+  // Takes others' records of one block; placed: the records are in memory() already. kInvalid if it was not asked for.
   [[nodiscard]] Status accept(Row first, std::uint64_t count, net::Buffer body, bool placed);
   virtual bool is_complete() const { return all_come_ == shape_.rows; }  // all has come
   // Rows from there on have room, as far as the window goes.
@@ -137,8 +137,8 @@ class OwnPart final : public Part {
   std::vector<Pick> picks_;
 };
 
-// What others send: one of these, in a scratch file or (with a window) in memory. is_shared: others write to that
-// memory.
+// A block that others send: one of these, in a scratch file or (with a window) in memory. is_shared: others write to
+// that memory.
 Result<std::unique_ptr<Part>> make_part(tool::Worker& worker, const PartShape& shape, BlockMaker maker, bool is_shared);
 
 }  // namespace pif::sort

@@ -64,7 +64,7 @@ class Merge {
   Merge(Clock& clock, MergeShape shape, unsigned side, std::uint32_t index, Part& part, Outlet& outlet);
   virtual ~Merge() = default;
 
-  // What can be done now; whether that was anything.
+  // Does what can be done now; whether that was anything.
   [[nodiscard]] Result<bool> advance();
   // All records of this worker's part have been shipped, and nobody will ask it for anything.
   virtual bool is_done() const { return shipped_ == own_records_; }
@@ -79,7 +79,7 @@ class Merge {
   [[nodiscard]] virtual Result<bool> go_on() = 0;
   const SideShape& own() const { return shape_.sides[side_]; }
   const SideShape& other() const { return shape_.sides[1 - side_]; }
-  // Who reads record `record` of a side, and which of the reader's blocks that is in.
+  // The reader of record `record` of a side, and which of the reader's blocks that is in.
   Cell place(const SideShape& side, std::uint64_t block) const {
     return Placement(static_cast<std::uint32_t>(side.ranks.size())).locate(block);
   }
@@ -107,8 +107,8 @@ class Merge {
   [[nodiscard]] Result<Block*> load(std::uint64_t block);
   // A token's body: the key of the last record of the result so far, if that counts, and what else the token carries.
   static net::Buffer body_of(std::string_view last, net::Buffer keys);
-  // Of a body that is longer than a message's, all but the last part goes ahead, by more(part); that one comes back.
-  // Blocks have so few records that this is rare.
+  // If a body is longer than a message's, all but the last part goes ahead, by more(part); that one comes back. Blocks
+  // have so few records that this is rare.
   template <typename F>
   [[nodiscard]] static Result<net::Buffer> send_ahead(net::Buffer body, const F& more) {
     std::span<const std::byte> rest = std::as_const(body).span();

@@ -232,8 +232,8 @@ void TokenSort::join_end(tool::Talk& talk) {
 }
 
 Status TokenSort::tell_end(const Merge& root) {
-  if (!end_ || end_told_ || !root.result()) return {};
-  end_told_ = true;
+  if (!end_ || end_is_sent_ || !root.result()) return {};
+  end_is_sent_ = true;
   for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) PIF_TRY(end_->send(rank, {*root.result()}));
   return {};
 }

@@ -90,7 +90,7 @@ class TokenSort {
   std::vector<Live> live_;
   std::optional<tool::OrderedOutput> out_;
   std::optional<tool::Channel<ResultEnd>> end_;  // with unique, in the root's talk
-  bool end_told_ = false;
+  bool end_is_sent_ = false;
   std::optional<std::uint32_t> end_from_;  // who has said where the output ends
   MergeCounts counts_;
   FileLength shipped_;

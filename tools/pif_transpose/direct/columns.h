@@ -9,7 +9,7 @@
 
 namespace pif::transpose {
 
-// What becomes of column c of the rows goes to places[c], as matrix::transpose() has it, on up to `threads` threads.
+// The output of column c of the rows goes to places[c], as matrix::transpose() has it, on up to `threads` threads.
 void transpose_columns(unsigned threads, matrix::ConstRows in, std::uint64_t rows, std::span<std::byte* const> places,
                        matrix::Element element);
 

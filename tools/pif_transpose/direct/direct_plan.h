@@ -29,7 +29,7 @@ struct DirectPlan {
   Stripe stripe(std::uint64_t i) const;
   // Rows that a worker of so many threads reads at once, of a stripe.
   std::uint64_t rows_at_once(unsigned threads) const;
-  // What is worked on at once, rather than more of it.
+  // The amount worked on at once, rather than more.
   std::size_t cached_bytes() const;
   // A destination's window: for each LFS of the input, a piece for each of its slots.
   std::size_t window_bytes(std::uint32_t sources) const { return sources * slots * pitch + sizeof(std::uint64_t); }
@@ -37,7 +37,7 @@ struct DirectPlan {
 };
 
 // memory: of all `workers` together.
-// What its windows take, all workers together: more than was asked for where not even the fewest columns fit.
+// Bytes of its windows, all workers together: more than was asked for where not even the fewest columns fit.
 std::uint64_t window_bytes(const DirectPlan& plan, const parity::Layout& from);
 
 DirectPlan plan_direct(const Shape& shape, const parity::Layout& from, const parity::Layout& to, std::uint32_t workers,

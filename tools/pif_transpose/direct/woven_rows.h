@@ -1,8 +1,8 @@
 // The destination of a direct transpose: a window that holds the pieces of one stripe, of all LFSs of the input for all
 // of its own rows, and puts the rows together and writes them when all pieces are there.
 //
-// Who fills the window is in another process, perhaps: whoever calls write() knows that they are done.
-// Not thread-safe.
+// The window's writer may be in another process: whoever calls write() knows that they are done. Not
+// thread-safe.
 #pragma once
 
 #include <vector>

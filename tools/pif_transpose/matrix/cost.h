@@ -11,7 +11,7 @@
 
 namespace pif::transpose {
 
-// What a worker took, in seconds, by name.
+// Times of a worker, in seconds, by name.
 using Phases = std::vector<std::pair<std::string, double>>;
 
 struct DirectShape {
@@ -28,7 +28,7 @@ struct RecursiveShape {
   std::uint32_t passes = 0;  // 0: there is one band
 };
 
-// What the workers do, by the names that they give to it. What is read is taken to be in the page cache.
+// The work of the workers, by the names that they give to it. Input is taken to be in the page cache.
 tool::Prediction predict(const tool::Calibration& calibration, const DirectShape& shape);
 tool::Prediction predict(const tool::Calibration& calibration, const RecursiveShape& shape);
 

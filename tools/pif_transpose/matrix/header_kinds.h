@@ -14,7 +14,7 @@ bool is_bed(std::string_view header);
 // The header of the same genotypes with rows and columns exchanged.
 std::string other_bed(std::string_view header);
 
-// Of a binary bitmap (PBM, P4).
+// The header of a binary bitmap (PBM, P4).
 std::string pbm_header(std::uint64_t width, std::uint64_t height);
 
 }  // namespace pif::transpose

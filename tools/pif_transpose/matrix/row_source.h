@@ -17,7 +17,7 @@ class RowSource {
   // rows: of the component. input outlives it. Several may read one input at once, each on a thread.
   RowSource(tool::Input& input, Range rows) : input_(input), rows_(rows) {}
 
-  // Of rows.
+  // The number of rows.
   std::uint64_t count() const { return rows_.size(); }
   // From the first row on again, now bytes [bytes.begin, bytes.end) of each.
   void begin_stripe(Range bytes);
@@ -49,7 +49,7 @@ class RowSource {
   tool::Scratch mapped_;    // the component
 };
 
-// Of the matrix's rows, which are records `rows`, those of this component.
+// The matrix's rows, which are records `rows`, that are in this component.
 inline Range rows_here(const tool::Input& input, Range rows) {
   return input.is_here() ? input.layout().rows(input.index(), rows) : Range{};
 }

@@ -15,7 +15,7 @@ namespace pif::transpose {
 
 using Attributes = std::map<std::string, std::string>;
 
-// What the user said of it.
+// The user's options for it.
 struct ShapeOptions {
   std::optional<std::uint64_t> columns;  // elements of a row
   std::optional<std::uint32_t> element_bits;
@@ -31,7 +31,7 @@ struct Shape {
   std::uint64_t row_count() const { return rows.end - rows.begin; }
   std::uint64_t column_count() const { return columns.end - columns.begin; }
   bool empty() const { return row_count() == 0 || column_count() == 0; }
-  // Of the result, whose rows are this one's columns: its records have record_length() bytes.
+  // Bytes of a row of the result, whose rows are this one's columns: its records have record_length() bytes.
   std::uint64_t output_row_bytes() const { return element.bytes_of(row_count()); }
   FileLength output_file_length() const { return {column_count(), column_count() * output_row_bytes()}; }
 };
@@ -41,7 +41,7 @@ struct Shape {
 [[nodiscard]] Result<Shape> shape_of(const std::string& path, const Format& format, const FileLength& file_length,
                                      const Attributes& attributes, const ShapeOptions& wanted);
 
-// What the transposed file bears: its element and number of columns; a kept header of an image (PBM) or of genotypes
+// Attributes of the transposed file: its element and number of columns; a kept header of an image (PBM) or of genotypes
 // (PLINK 1) says the new shape. Others are kept as they are.
 Attributes output_attributes(Attributes attributes, const Shape& shape);
 

@@ -1,8 +1,8 @@
 // How the recursive transpose goes about it. Dibble 1990, 5.4.1: a square of K rows is transposed by halves down to
 // grains of b elements, b rows of which fit into memory; K = b 2 ^ passes. A matrix that is no square is several of
 // them side by side, or one below another: as many as cover it with the fewest elements. All of them are transposed at
-// once, because a pass exchanges grains of rows r and r + k, whatever square a row or a grain is in. What they have
-// more than the matrix are zeros that nobody sees.
+// once, because a pass exchanges grains of rows r and r + k, whatever square a row or a grain is in. Their cells beyond
+// the matrix are zeros that nobody sees.
 //
 // b is a multiple of the layout's period. So row r and rows r + k and r - k, with which it exchanges grains, are on one
 // LFS, and only bands move between LFSs: the rows with one place in their squares' b rows, of all squares below one
@@ -28,14 +28,14 @@ struct RecursivePlan {
   std::uint32_t passes = 0;
   std::uint64_t blocks = 1;  // squares side by side whose rows travel together, at most
 
-  // Of the squares together.
+  // Sizes of the squares together.
   std::uint64_t rows() const { return down * side; }
   std::uint64_t columns() const { return across * side; }
   std::uint64_t row_bytes() const { return columns() * shape.element.bits / 8; }
   std::uint64_t grain_bytes(std::uint64_t grain) const { return grain * shape.element.bits / 8; }
-  // That are kept: without a pass, nothing comes into rows that the matrix does not have.
+  // Rows that are kept: without a pass, nothing comes into rows that the matrix does not have.
   std::uint64_t kept_rows() const { return passes == 0 ? shape.row_count() : rows(); }
-  // Of all scratch files together. A pass has half of each row in one, and half in another.
+  // Bytes of all scratch files. A pass has half of each row in one, and half in another.
   std::uint64_t scratch_bytes() const { return (passes == 0 ? 1 : 2) * kept_rows() * row_bytes(); }
 
   // Columns of the matrix, with those that are skipped.
@@ -65,7 +65,7 @@ struct RecursivePlan {
   }
 };
 
-// What bands and row numbers take, all workers together: more than was asked for where not even the smallest band fits.
+// Bytes of bands and row numbers, all workers together: more than was asked for where not even the smallest band fits.
 std::uint64_t memory_of(const RecursivePlan& plan, const parity::Layout& from);
 
 // memory: of all workers together, for three bands of each.

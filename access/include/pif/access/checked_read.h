@@ -40,7 +40,7 @@ void scatter(const FileParts& parts, const ReadPart& part, const RowRange& rows,
 // and the memory outlive the requests. They end with kCorrupt, naming the LFS, if a reply is not what was asked for.
 void read_by_message(Requests& requests, const ReadPart& part, std::uint64_t& moved);
 // read_direct() has failed so: kCorrupt and kEndOfFile are tried again with a new tail, in the end by message; others
-// are a failure of the disk, and go by message at once. Of a file being created those are returned. Requests are added;
+// are a failure of the disk, and go by message at once. For a file being created it returns them. Requests are added;
 // component, moved and the memory outlive them.
 [[nodiscard]] Status recover(Requests& requests, ComponentAccess& component, const ReadPart& part, std::uint64_t& moved,
                              Error error);

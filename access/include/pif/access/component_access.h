@@ -40,7 +40,7 @@ class ComponentAccess {
   // Until rows of a committed file can be read by path(). Adds nothing if they can be already. This outlives the
   // requests, or their drop_all(), here and below.
   void open_reader(Requests& requests);
-  // Until rows of a file being created can be written by path(): makes the component there. Of an absent LFS
+  // Until rows of a file being created can be written by path(): makes the component there. For an absent LFS it is
   // kMessages, and nothing is added: RowSink sends them to others.
   void open_writer(Requests& requests);
   // The reader's tail anew, after the component has grown or its last chunk has changed; `then` runs afterwards.
@@ -53,9 +53,9 @@ class ComponentAccess {
   // reference is valid as long.
   bool has_reader() const { return reader_ != nullptr; }
   const component::Reader& reader() const { return *reader_; }
-  // Of the newest range that had appended there when the reader was made, or was attached again; 0: of none.
+  // The newest range that had appended there when the reader was made or attached again; 0: none.
   std::uint64_t generation() const { return generation_; }
-  // Of a file being created: what its writer has put into the files so far can be read.
+  // For a file being created: readers see what its writer has put into the files so far.
   void show(const component::Tail& tail);
   // Forgets reader and descriptors: an LFS refuses to seal while anybody could still write.
   void close();

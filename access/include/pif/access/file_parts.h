@@ -1,5 +1,5 @@
-// What the server said of one open file, or of one being created: all that is needed to use its components.
-// Values; any thread.
+// The server's answer about one open file, or one being created: all that is needed to use its components. Values; any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct FileParts {
   std::uint32_t rights = 0;           // Rights asked for
   std::uint64_t epoch = 0;
   std::uint32_t owner = 0;  // uid
-  std::uint64_t view = 0;   // index of the view that `nodes` were told in; 0: not known
+  std::uint64_t view = 0;   // index of the view that `nodes` came in; 0: not known
   FileLength file_length;   // hint: as of the last commit, flush or close
   std::map<std::string, std::string> attributes;
 
@@ -37,9 +37,9 @@ struct FileParts {
   bool is_protected() const { return file_layout.form() > 0; }
   // Lost or rebuilding in that view: what has parity is read and written without it. lfs: below layout.width().
   bool is_absent(LfsIndex lfs) const;
-  // What each of its components is on disk.
+  // How each of its components is stored.
   component::Shape stored_shape() const { return component::Shape::of(file, format, file_layout.form()); }
-  // What an LFS is told of the component of LFS `index` of the file, where it makes or writes it; index <
+  // The description of component `index` of the file that an LFS gets when it makes or writes it; index <
   // layout.width().
   proto::ComponentShape shape(LfsIndex index) const;
 };

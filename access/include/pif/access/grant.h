@@ -41,9 +41,9 @@ class Grant {
       return {};
     return renew_soon(now);
   }
-  // Who takes part now, as the server says: states and endpoints of the file's LFSs are those of `nodes`, which are in
-  // any order; who is not among them stays as he was. Not of a file being created: all of it is made in one view.
-  // parts() stays where it is, and so do its nodes.
+  // The file's LFSs get the states and endpoints that `nodes` has, as the server says now; those are in any order, and
+  // an LFS that is not among them stays as it was. Not of a file being created: all of it is made in one view. parts()
+  // stays where it is, and so do its nodes.
   void set_view(std::uint64_t view, std::span<const proto::NodeInfo> nodes);
   // The next keep() renews it: whoever gave it may have forgotten what it stands for.
   void renew_next() { renew_at_ = 0; }

@@ -4,7 +4,7 @@
 //
 // Invariants:
 //   1. At most one Hello is under way for each LFS and kind of connection.
-//   2. What is under way to an LFS (Outstanding) is the sum over all Requests; it never goes below zero.
+//   2. The bytes under way to an LFS (Outstanding) are the sum over all Requests; it never goes below zero.
 // Thread-safety: none; the thread of the messenger.
 #pragma once
 
@@ -42,7 +42,7 @@ struct Link {
   std::uint64_t generation = 0;  // rises with every new connection to the node: descriptors of an older one are stale
 };
 
-// What is under way to one LFS, over all operations.
+// Requests under way to one LFS, over all operations.
 struct Outstanding {
   std::uint64_t bytes = 0;
   std::uint64_t requests = 0;
@@ -55,7 +55,7 @@ class LfsLinks {
  public:
   struct Options {
     net::Route route = net::Route::kAuto;
-    std::string program;  // the name that LFSs are told
+    std::string program;  // the name that LFSs get
     Duration timeout{};   // of a Hello, and of requests that say nothing else
   };
   // Asks whoever knows where LFSs are now and tells it by learn(). Whether this one is elsewhere than was known. May
@@ -68,7 +68,7 @@ class LfsLinks {
   LfsLinks(const LfsLinks&) = delete;
   LfsLinks& operator=(const LfsLinks&) = delete;
 
-  // Who asks: packed Credential, in the envelope of every request.
+  // The caller: packed Credential, in the envelope of every request.
   void set_credential(std::string packed) { credential_ = std::move(packed); }
   // Requests bear ids from here on, for a process that shares its session with others. Else they are numbered by Calls.
   void count_from(net::CallId first) { next_id_ = first; }
@@ -85,14 +85,14 @@ class LfsLinks {
 
   // The LFS: connected, and Hello'd. `bulk`: able to carry bulk messages; the same connection unless that is a Unix
   // socket. Null: its Hello is under way; ask again when a call has ended. The link is valid until the next call here.
-  // kUnavailable, kTimeout: it cannot be reached. Who has waited for it in vain is not made to wait again at once: for
-  // kSilenceIsNews the same error is said without another try.
+  // kUnavailable, kTimeout: it cannot be reached. A caller that has waited for it in vain does not wait again at once:
+  // for kSilenceIsNews the same error is said without another try.
   [[nodiscard]] Result<const Link*> link(const proto::NodeInfo& node, bool bulk = false);
   // Whether there is a connection that has answered Hello.
   bool has(std::uint32_t node_id) const { return links_.contains(node_id); }
   // A connection that there is already, and needs no Hello: a worker is born with one to its LFS.
   void adopt(std::uint32_t node_id, std::string name, net::PeerId peer, std::uint64_t window_bytes);
-  // Of the connection that there is; 0: none.
+  // The peer of the present connection; 0: none.
   net::PeerId peer_of(std::uint32_t node_id) const;
   // Forgets the connection over `peer` (it is broken, or the node does not answer); the next request makes a new one.
   // One that was made since then stays: others have requests under way over it.
@@ -106,7 +106,7 @@ class LfsLinks {
   // try that failed counts, or the server's word: being passed over is no failure. It ends early when the LFS answers.
   static constexpr Duration kAwayFor = std::chrono::seconds(5);
   void note_away(std::uint32_t node_id) { away_[node_id] = clock().now(); }
-  // The server says that it is down. That counts unless it is connected and has answered since.
+  // The server says that it is down. Ignored if it is connected and has answered since.
   void note_said_down(std::uint32_t node_id) {
     if (!has(node_id) || away_.contains(node_id)) note_away(node_id);
   }
@@ -133,11 +133,11 @@ class LfsLinks {
   // started again and listens on tcp. There must be time left to ask; the next request goes there.
   bool found_elsewhere(const proto::NodeInfo& node, net::PeerId peer, Duration left);
 
-  // What counts against its credit: Link::window_bytes and window_requests.
-  // Counted by whoever sends, for as long as the request is under way. Valid as long as this object.
+  // Its credit limits these: Link::window_bytes and window_requests. Counted by whoever sends, for as long as the
+  // request is under way. Valid as long as this object.
   Outstanding& outstanding(std::uint32_t node_id) { return outstanding_[node_id]; }
-  // All bulk under way: Requests add and remove themselves. Who waits for credit takes in what came for others, so that
-  // none of them keeps it; collect_others(): whether anything had come.
+  // All bulk under way: Requests add and remove themselves. A caller that waits for credit receives replies of others
+  // too, so that none keeps its credit; collect_others(): whether anything had come.
   void add(Requests& requests) { requests_.push_back(&requests); }
   void remove(Requests& requests);
   bool collect_others(const Requests& waiting);

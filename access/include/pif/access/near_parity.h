@@ -1,6 +1,6 @@
 // Rows of an LFS that is away, rebuilt by this process: from the pages of those who keep their parity, and the rows of
-// the others, all through descriptors that LFSs of this machine pass. What is in no page yet, and what fails a check,
-// is for the keepers (rebuilt_read.h).
+// the others, all through descriptors that LFSs of this machine pass. Rows that are in no page yet, or fail a check,
+// are for the keepers (rebuilt_read.h).
 //
 // open() an LFS and run the requests; then read(). Thread-safety: read() from several threads; all else only on the
 // thread of the requests.
@@ -24,7 +24,7 @@ class NearParity {
 
   // Asks those who keep parity of its rows for descriptors, once. Their errors are none: has() says what came.
   void open(Requests& requests, LfsIndex lfs);
-  // Whose readers are needed for rows of `lfs`, which is open.
+  // The LFSs whose readers rows of `lfs` need; it is open.
   std::span<const LfsIndex> needed(LfsIndex lfs) const { return away_.at(lfs).needed; }
   // Whether rows of `lfs` can be rebuilt here.
   bool has(LfsIndex lfs) const;
@@ -39,7 +39,7 @@ class NearParity {
     std::uint64_t pages = 0;
     bool is_here = false;
   };
-  // Of an LFS that is away.
+  // State of an LFS that is away.
   struct Away {
     std::vector<LfsIndex> keepers;
     std::vector<LfsIndex> needed;

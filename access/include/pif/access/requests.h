@@ -43,7 +43,7 @@ struct BulkRequest {
 
 class Requests {
  public:
-  // Both outlive it. What `make`, `take`, `admit` and `refused` refer to outlives it, too, or drop_all().
+  // Both outlive it. The objects that `make`, `take`, `admit` and `refused` refer to outlive it, too, or drop_all().
   Requests(LfsLinks& links, Grant& grant);
   ~Requests();  // drop_all()
   Requests(const Requests&) = delete;

@@ -19,7 +19,7 @@ struct RowBody {
   std::vector<std::uint32_t> lengths;  // of the rows; none with fixed records
   std::vector<std::byte> data;         // the rows, packed
 
-  // Of the body, in bytes.
+  // Bytes of the body.
   std::size_t size() const { return lengths.size() * sizeof(std::uint32_t) + data.size(); }
   // The body itself.
   net::Buffer to_buffer() const;

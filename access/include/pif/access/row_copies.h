@@ -25,13 +25,13 @@ struct CopyOptions {
 // kUnavailable, with the file and both LFSs: who keeps the parity of this row is absent, too. lfs: absent.
 [[nodiscard]] Status check_keeper(const FileParts& parts, LfsIndex lfs, Row row);
 
-// Adds CopyRows to each keeper of `rows`, whose LFS is absent; `body` has exactly these. Of a file being created they
+// Adds CopyRows to each keeper of `rows`, whose LFS is absent; `body` has exactly these. For a file being created they
 // are sent again where an LFS says kRetry. Errors: check_keeper(), and then nothing is added; those of the requests.
 [[nodiscard]] Status add_copies(Requests& requests, const RowRange& rows, const RowBody& body,
                                 const CopyOptions& options);
 
-// What it means for a file being created that an LFS, or the server, goes by a newer view (kOldView): its text says so.
-// Other errors, and those of committed files, stay as they are.
+// The error of a file being created whose LFS, or the server, goes by a newer view (kOldView); its text says so. Other
+// errors, and those of committed files, stay as they are.
 Error explain_old_view(const FileParts& parts, Error error);
 
 }  // namespace pif::access

@@ -24,7 +24,7 @@
 
 namespace pif::access {
 
-// How a component ends: what its LFS is told when it is sealed.
+// How a component ends: its LFS gets this when it is sealed.
 struct ComponentEnd {
   LfsIndex lfs = 0;
   bool by_descriptor = false;  // its sums are known here; else the LFS has written it, and knows them
@@ -36,9 +36,9 @@ class RowSink {
  public:
   // Through descriptors: `files` are the component's, and go on after `tail`. parts and files outlive it.
   RowSink(const FileParts& parts, LfsIndex lfs, component::Files& files, const component::Tail& tail = {});
-  // By message. stage_bytes: gathered before they are sent (one row may be longer). Who must bound memory looks at
-  // requests.bytes(). small: one message for all, over the connection of other requests. moved: bytes sent are added to
-  // it. All outlive it.
+  // By message. stage_bytes: gathered before they are sent (one row may be longer). A caller that must bound memory
+  // looks at requests.bytes(). small: one message for all, over the connection of other requests. moved: bytes sent are
+  // added to it. All outlive it.
   struct ByMessage {
     Requests& requests;
     std::uint64_t& moved;
@@ -56,7 +56,7 @@ class RowSink {
   // The LFS is absent in the view: others keep what is written here, and there is nothing to seal.
   bool copies() const { return by_message_ && parts_.is_absent(lfs_); }
   LfsIndex lfs() const { return lfs_; }
-  // Of the component: written or gathered. bytes: of .dat.
+  // Rows written or gathered, and their bytes in .dat.
   std::uint64_t rows() const;
   std::uint64_t bytes() const;
 
@@ -74,7 +74,7 @@ class RowSink {
   // The same for one row, gathered with those before it.
   [[nodiscard]] Status append_row(Row row, std::span<const std::byte> bytes);
 
-  // What is gathered goes out: to the files, or as one more request.
+  // Writes what is gathered: to the files, or by one more request.
   [[nodiscard]] Status flush();
   // Through descriptors: everything written is in the files, and they end so. Nothing: as at the last show().
   // has_unshown(): whether anything has been written since, or there was none.
@@ -87,7 +87,7 @@ class RowSink {
   // For who filled the files without this sink (component::copy_component): how that ended.
   void set_end(const component::Tail& tail);
   // Ends writing. By message what was gathered is under way: seal when the requests have run. Again: the same answer.
-  // Of an absent LFS it says how many rows there are; it is not for sealing.
+  // For an absent LFS the result counts the rows; it is not for sealing.
   [[nodiscard]] Result<ComponentEnd> finish();
 
  private:

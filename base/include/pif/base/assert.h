@@ -23,7 +23,7 @@ struct BrokenAssertion {
 // Does not return: it ends the process, or throws.
 using AssertionHandler = void (*)(const BrokenAssertion& broken);
 
-// Writes the text to standard error and ends the process by SIGABRT. What happens without a handler: right for daemons,
+// Writes the text to standard error and ends the process by SIGABRT. The default without a handler: right for daemons,
 // workers and tools, which must not go on with wrong state. A program that uses libpif and wants this inside of the
 // library's calls, too, sets it as its handler.
 [[noreturn]] void end_process(const BrokenAssertion& broken);

@@ -1,4 +1,4 @@
-/* How one build of a program is told from another: by the build id that linkers write into an ELF file's notes. In C,
+/* How builds of a program are distinguished: by the build id that linkers write into an ELF file's notes. In C,
  * for pif-exec too. Pure: the caller reads. */
 #pragma once
 

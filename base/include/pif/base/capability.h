@@ -1,7 +1,7 @@
-// Who somebody is (Credential) and what they may do with one file (Capability). The PIF Server mints both with the
+// A Credential says who somebody is, a Capability what they may do with one file. The PIF Server mints both with the
 // cluster's key; every LFS verifies them itself, without asking the server. Fixed little-endian bytes under a keyed
-// BLAKE2b-128 MAC; docs/PROTOCOL.md "Rights" draws them.
-// Thread-safety: pure functions; a Key may be shared once made.
+// BLAKE2b-128 MAC; docs/PROTOCOL.md "Rights" draws them. Thread-safety: pure functions; a Key may be shared once
+// made.
 #pragma once
 
 #include <array>
@@ -47,13 +47,13 @@ struct Capability {
   std::int64_t expiry = 0;   // wall seconds
 };
 
-// Packed bytes with their MAC, ready for Envelope.credential and Envelope.capability. Of a credential's groups the
-// first kGroupsMax are packed.
+// Packed bytes with their MAC, ready for Envelope.credential and Envelope.capability. The first kGroupsMax groups of a
+// credential are packed.
 std::string mint(const ClusterKey& key, const Credential& credential);
 std::string mint(const ClusterKey& key, const Capability& capability);
 
-// What mint() packed. kBadCapability for anything but intact, unexpired bytes: the text says whether they are forged or
-// too old. `now` in wall seconds; kClockSkewSeconds are allowed for.
+// Unpacks the result of mint(). kBadCapability for anything but intact, unexpired bytes: the text says whether they are
+// forged or too old. `now` in wall seconds; kClockSkewSeconds are allowed for.
 [[nodiscard]] Result<Credential> verify_credential(const ClusterKey& key, std::string_view packed, std::int64_t now);
 [[nodiscard]] Result<Capability> verify_capability(const ClusterKey& key, std::string_view packed, std::int64_t now);
 

@@ -22,7 +22,7 @@ class HashStream {
   HashStream(const HashStream&) = delete;
   HashStream& operator=(const HashStream&) = delete;
   void add(std::span<const std::byte> bytes);  // not needed any more when it returns
-  // Of all that has been added since it was made, or since reset().
+  // The hash of all that was added since it was made, or since reset().
   std::uint64_t value() const;
   void reset();  // as just made
 
@@ -30,15 +30,15 @@ class HashStream {
   struct State;
   std::unique_ptr<State> state_;
 };
-// What binds a sum to (file, stream, chunk). `stream` tells apart the checked streams of one component: 0 data, 1
-// index, 2 to 4 parity. chunk: its number in the stream, from 0. chunk_sum: the sum of that chunk's bytes, so bound, as
-// it is stored.
+// The number that binds a sum to (file, stream, chunk). `stream` tells apart the checked streams of one component: 0
+// data, 1 index, 2 to 4 parity. chunk: its number in the stream, from 0. chunk_sum: the sum of that chunk's bytes, so
+// bound, as it is stored.
 std::uint64_t chunk_mix(FileId file, std::uint32_t stream, std::uint64_t chunk);
 inline std::uint64_t chunk_sum(FileId file, std::uint32_t stream, std::uint64_t chunk,
                                std::span<const std::byte> bytes) {
   return hash_bytes(bytes) ^ chunk_mix(file, stream, chunk);
 }
-// What binds a sum to the stamp that is stored with it; of stamp 0 it is not 0.
+// The number that binds a sum to the stamp that is stored with it; of stamp 0 it is not 0.
 std::uint64_t stamp_mix(std::uint64_t stamp);
 inline std::uint64_t chunk_sum(FileId file, std::uint32_t stream, std::uint64_t chunk, std::span<const std::byte> bytes,
                                std::uint64_t stamp) {

@@ -1,4 +1,4 @@
-// What the records of a file are, and how long a file is. Values and pure functions; any thread.
+// The format of a file's records, and the length of a file. Values and pure functions; any thread.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@ namespace pif {
 class UniqueFd {
  public:
   UniqueFd() = default;
-  // Takes over `fd`, which nobody else closes from now on. What is owned is closed by reset(), by a descriptor that is
-  // moved here, and at the end.
+  // Takes over `fd`, which nobody else closes from now on. The owner closes it in reset(), when another is moved here,
+  // and at the end.
   explicit UniqueFd(int fd) : fd_(fd) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
@@ -26,7 +26,7 @@ class UniqueFd {
   ~UniqueFd() { reset(); }
 
   // get(): borrowed, valid as long as it is owned here. release(): the caller's to close from now on. reset(): closes
-  // it now; errors of close are not told, so data that must last is synced before.
+  // it now; errors of close are dropped, so data that must last is synced before.
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   int release() { return std::exchange(fd_, -1); }

@@ -50,7 +50,7 @@ class Histogram {
     while (bucket + 1 < kBuckets && (sum += counts_[bucket]) < wanted) ++bucket;
     return Duration(static_cast<std::int64_t>(begin_of(bucket + 1)));
   }
-  // What was added since it was `before`, an earlier copy of this one.
+  // The part that was added since `before`, an earlier copy of this one.
   Histogram since(const Histogram& before) const {
     Histogram out;
     for (std::size_t i = 0; i < kBuckets; ++i) out.counts_[i] = counts_[i] - before.counts_[i];

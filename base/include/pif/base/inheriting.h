@@ -1,4 +1,4 @@
-// What a new file takes from its folder (docs/PROTOCOL.md "Striping"). The numbers never change: they travel.
+// Settings that a new file takes from its folder (docs/PROTOCOL.md "Striping"). The numbers never change: they travel.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ class KeyRing {
   KeyRing(const ClusterKey& key) : keys_(std::make_shared<Keys>(Keys{key, {}})) {}  // one is a ring; NOLINT
 
   const ClusterKey& signing() const { return keys_->signing; }  // until the next set()
-  // From now on. What was verified by a key that is no more among them must be verified again: see version().
+  // From now on. A signature by a key that is no more among them must be verified again: see version().
   void set(const ClusterKey& signing, const std::optional<ClusterKey>& accepted) {
     const bool is_same = same(signing, keys_->signing) && accepted.has_value() == keys_->accepted.has_value() &&
                          (!accepted || same(*accepted, *keys_->accepted));

@@ -1,4 +1,4 @@
-// What a path in the file system may look like. Every rule has its own error text. Pure; any thread.
+// The paths that the file system accepts. Every rule has its own error text. Pure; any thread.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a program says to people, and the streams that it needs for that. Any thread, but fill_standard_streams().
+// Messages of a program to people, and the streams that it needs for them. Any thread, but fill_standard_streams().
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace pif {
 
-// Writes the text on stderr as it is. If stderr is closed or full, nobody can be told, and the exit code must do.
+// Writes the text on stderr as it is. If stderr is closed or full, the text is lost, and only the exit code tells.
 void print_error(std::string_view text);
 
 // The text with \xHH for each byte that a terminal would act on: control characters but tab and line end, what turns

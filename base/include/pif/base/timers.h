@@ -11,8 +11,8 @@ inline constexpr Duration kSignEvery = std::chrono::seconds(1);  // `working`, o
 inline constexpr Duration kSilenceMax =
     std::chrono::seconds(8);  // of a peer that owes an answer; and of a ZeroMQ connection
 inline constexpr Duration kHeartbeatEvery = std::chrono::seconds(1);  // of a ZeroMQ connection
-// Who looks at a deadline later than this after it has been stopped, or busy: what came meanwhile gets as long to be
-// read.
+// A process that looks at a deadline later than this was stopped, or busy: messages that came meanwhile get as long to
+// be read.
 inline constexpr Duration kCameLate = std::chrono::seconds(1);
 
 // ---- LFSs, as the server sees them ----

@@ -57,14 +57,14 @@ struct ConnectOptions {
   std::string route = "auto";  // auto | unix | ipc | tcp
   DataPath data_path = DataPath::kAuto;
   Duration timeout = std::chrono::seconds(30);
-  // Of bulk transfers through descriptors; 0: as many as there are cores for this process, 2 to kThreadsMax. Who has
-  // several clients at work at once, in one process or in several, gives each its part.
+  // Threads of bulk transfers through descriptors; 0: as many as this process has cores, 2 to kThreadsMax. A program
+  // with several clients at work at once, in one process or in several, gives each its part.
   unsigned threads = 0;
   std::string program;  // name shown to others, default: the process's
   bool stale = false;   // opens files with marks (Entry::marks), too
 };
 
-// What a simulation hands in instead of sockets.
+// A simulation passes these instead of sockets.
 struct ClientWorld {
   net::Messenger& messenger;
   component::Storage& storage;  // adopts passed descriptors
@@ -138,7 +138,7 @@ struct Entry {
   std::uint64_t device = 0;     // of a device: its number, as st_rdev
 };
 
-// What changes of an entry's attributes; what is not set stays.
+// Changes of an entry's attributes; those that are not set stay.
 struct AttributeChange {
   std::optional<std::uint32_t> mode;  // permission bits, with set-user-id, set-group-id and sticky: up to 07777
   std::optional<std::uint32_t> owner, group;
@@ -198,7 +198,7 @@ struct PeerStats {
   std::uint64_t served_bytes = 0;                // so far
 };
 
-// What a daemon did since it was started.
+// Counts of a daemon since it was started.
 struct DaemonStats {
   std::string node, version;  // "lfs0"
   std::int64_t pid = 0;
@@ -239,17 +239,17 @@ class File {
   File();
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
-  ~File();  // closes; a file never committed is aborted; errors of that are not told
+  ~File();  // closes; a file never committed is aborted; errors of that are dropped
 
-  // What it is, as of its opening or creation: asks nobody, and never changes. Valid as long as the File. attributes():
-  // the named ones. id(): of this incarnation, never given to another file.
+  // Its properties as of its opening or creation: these ask nobody, and never change. Valid as long as the File.
+  // attributes(): the named ones. id(): of this incarnation, never given to another file.
   const Format& format() const;
   const parity::Layout& layout() const;
   std::span<const std::uint32_t> nodes() const;  // NodeId of LFS 0, 1, ...
   const std::map<std::string, std::string>& attributes() const;
   std::uint64_t id() const;
   bool is_placed() const;  // see Client, "forks"
-  // Of an opened file, as the server had it then; of one being created it says nothing.
+  // The entry of an opened file, as the server had it then; it is empty for one being created.
   const Entry& entry() const;
   // Records and bytes: of a committed file as published when asked; of one being written as written so far.
   [[nodiscard]] Result<FileLength> file_length();
@@ -301,7 +301,7 @@ class File {
     std::span<std::byte> out;
     std::uint64_t done = 0;  // records read
   };
-  // All requests at once on all LFSs (fixed records); each is told what read_at() would return. After an error nothing
+  // All requests at once on all LFSs (fixed records); each gets what read_at() would return. After an error nothing
   // is known of any.
   [[nodiscard]] Status read_many(std::span<ReadRequest> requests);
 
@@ -329,7 +329,7 @@ class File {
   // come. Bytes that are asked for several times come each time. kInvalid, kTooLarge: patterns that cannot be (it is
   // said what), or that go past the memory or before the file's first byte.
   [[nodiscard]] Result<std::uint64_t> read_pieces(const Pieces& wanted, std::span<std::byte> out);
-  // Of bytes that are written several times the last one counts. In a committed file as pwrite(), piece by piece, and
+  // Where bytes are written several times the last write counts. In a committed file as pwrite(), piece by piece, and
   // nothing is sent if one is past its end (kEndOfFile). A file being created may be written anywhere; what nobody
   // writes is zero, and takes no room. kUnsupported: variable records of a file being created.
   [[nodiscard]] Status write_pieces(const Pieces& wanted, std::span<const std::byte> in);
@@ -341,9 +341,9 @@ class File {
   // Fixed records. Whoever has the token, for a day, and is the same user, may join() (Client), in any thread, process
   // or machine, and is a *member* then, as this File is: number 0. Each writes and reads anywhere with write_at(),
   // pwrite(), write_pieces(), read_at(), pread(), read_pieces(), sees what all have written, and zeros elsewhere; there
-  // is no end of file. Of a byte that two write at the same time, it is one's. When all have said done(), one of them
-  // says commit(); until then nobody else sees anything. A File that is destroyed leaves the file to the others; it is
-  // given up when all their clients have gone, or by abort() of one. kUnavailable: an LFS of it is lost.
+  // is no end of file. A byte that two write at the same time has the value of one of them. When all have said done(),
+  // one of them says commit(); until then nobody else sees anything. A File that is destroyed leaves the file to the
+  // others; it is given up when all their clients have gone, or by abort() of one. kUnavailable: an LFS of it is lost.
   [[nodiscard]] Result<std::string> share();
   // Nothing more is written here. kCancelled: this member was dropped.
   [[nodiscard]] Status done();
@@ -355,15 +355,15 @@ class File {
   };
   // kInvalid, of the following too: nobody shares it.
   [[nodiscard]] Result<std::vector<Member>> members();
-  // That this member is not done is meant: what it wrote may be there, or not. commit() goes on without it.
+  // Drops a member that is not done: what it wrote may be there, or not. commit() goes on without it.
   [[nodiscard]] Status drop(std::uint32_t member);
-  // What was written to it so far is durable at the LFSs; it stays invisible.
+  // Makes all that was written durable at the LFSs; it stays invisible.
   [[nodiscard]] Status sync();
-  // Of a file being created, fixed records: room for its first `bytes` bytes, so that no write in front of there fails
-  // for lack of it. Its length does not change; what nobody writes is zero. kNoSpace: less is free.
+  // Reserves room for the first `bytes` bytes of a file being created, fixed records, so that no write there fails for
+  // lack of it. Its length does not change; what nobody writes is zero. kNoSpace: less is free.
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
-  // Of a file being created, fixed records, that one alone writes: its length, in bytes. What is cut off is gone: where
-  // the file grows again, by this or by a write, there are zeros. kUnsupported: several write it.
+  // Sets the length, in bytes, of a file being created with fixed records that one alone writes. Bytes that are cut off
+  // are gone: where the file grows again, by this or by a write, there are zeros. kUnsupported: several write it.
   [[nodiscard]] Status resize(std::uint64_t bytes);
 
   // ---- appending to a committed file, several clients at once ----
@@ -392,7 +392,7 @@ class File {
   // exclusive, and the name is taken; kIsDirectory: a folder has the name; kNotFound: its folder is gone; kStaleFile:
   // it was aborted meanwhile; kOldView: it has parity, and an LFS was lost or came back since it was created: write it
   // again, as after a write that says so. kTimeout and kUnavailable say so if it may be committed all the same. It may
-  // be asked again. Of a file that several write: says done() first; kBusy: a member is writing, kUnavailable: it is
+  // be asked again. For a file that several write it says done() first; kBusy: a member is writing, kUnavailable: it is
   // gone (drop() it, if that is meant); both name it.
   [[nodiscard]] Status commit();
   // The same of a file of create_instead_of() or create_now(). kRetry: the one whose place it takes has another length
@@ -424,7 +424,7 @@ class Client {
   // kTimeout: its server cannot be reached; kPermission: it cannot tell who asks; kBusy: it has too many sessions;
   // kVersion.
   [[nodiscard]] static Result<Client> connect(ConnectOptions options = {});
-  // In a simulation: `server` is the server's endpoint there. What `world` refers to outlives the Client and its Files.
+  // In a simulation: `server` is the server's endpoint there. Objects in `world` outlive the Client and its Files.
   [[nodiscard]] static Result<Client> connect_in(ClientWorld world, const std::string& server,
                                                  ConnectOptions options = {});
   // Moved from, it may only be assigned to and destroyed. The session ends with the Client and the last of its Files.
@@ -440,7 +440,7 @@ class Client {
   // A committed file. kBusy: kWrite while somebody holds it, or kHold while somebody writes, whom it names, or too many
   // files are open; kStaleData: it has marks, and ConnectOptions::stale is not set; kIsDirectory.
   [[nodiscard]] Result<File> open(const std::string& path, Mode mode = Mode::kRead);
-  // A committed file by its id, which somebody has told who knows it. kStaleFile: it is gone, or may not be reached.
+  // A committed file by its id, which somebody has passed on. kStaleFile: it is gone, or may not be reached.
   // Otherwise as open().
   [[nodiscard]] Result<File> open_by_id(std::uint64_t id, Mode mode = Mode::kRead);
   struct CreatedNow {
@@ -453,9 +453,9 @@ class Client {
   [[nodiscard]] Result<CreatedNow> create_now(const std::string& path, const CreateOptions& options = {});
   // A new version of the committed file `id`, which its writers may make: of its format, with its named attributes, on
   // its LFSs, or others where one of these is not there. The commit takes the file's place under whatever name it has
-  // by then, with its owner, group, mode, named attributes and inode. Of two that rewrite a file so the last commit
-  // wins. kStaleFile, from here: it was removed or replaced; from the commit: all its versions are gone, or,
-  // commit_if(), it itself is; kUnsupported: it has forks.
+  // by then, with its owner, group, mode, named attributes and inode. If two rewrite a file so, the last commit wins.
+  // kStaleFile, from here: it was removed or replaced; from the commit: all its versions are gone, or, commit_if(), it
+  // itself is; kUnsupported: it has forks.
   [[nodiscard]] Result<File> create_instead_of(std::uint64_t id);
   // A file that another client creates and shares (File::share()). kPermission: of another user; kBadCapability: no
   // token, or one that has expired; kStaleFile: it was committed or given up; kExists: this client is a member already.
@@ -466,16 +466,16 @@ class Client {
     std::string path;
     CreateOptions options;
   };
-  // What create() does: the file, or its error, for each of them.
+  // Does as create() for each of them: the file, or its error.
   std::vector<Result<File>> create_many(std::span<const NewFile> files);
-  // What File::commit does, for files that this client creates (kInvalid for others); how each ended, in their order.
+  // Does as File::commit for files that this client creates (kInvalid for others); how each ended, in their order.
   std::vector<Status> commit_many(std::span<File* const> files);
   // For reading, as CreateOptions::is_small says.
   std::vector<Result<File>> open_small_many(std::span<const std::string> paths);
   // All bytes of each, as File::pread gives them, in the order asked. The caller knows that they are small. Files of
   // another client: kInvalid.
   std::vector<Result<std::vector<std::byte>>> read_many(std::span<File* const> files);
-  // What File::close does. After an error some of them may still be open.
+  // Does as File::close. After an error some of them may still be open.
   [[nodiscard]] Status close_many(std::span<File* const> files);
   // An empty file, durable: one directory transaction. Errors: those of create() and of File::commit().
   [[nodiscard]] Status create_empty(const std::string& path, const CreateOptions& options = {});
@@ -484,7 +484,7 @@ class Client {
   [[nodiscard]] Result<std::vector<Status>> create_empty_many(std::span<const std::string> paths,
                                                               const CreateOptions& options = {});
 
-  // Whose what is made becomes: CreateOptions::owner, group.
+  // The owner of what is made: CreateOptions::owner, group.
   struct Owner {
     std::optional<std::uint32_t> user, group;
   };
@@ -501,8 +501,8 @@ class Client {
     std::uint32_t mode = 0777;
     std::optional<std::uint32_t> owner, group;  // as CreateOptions has them
   };
-  // What is neither a folder nor a file, in one transaction. It has no bytes: opening it is kInvalid, and no path leads
-  // through it, for nobody follows a link here. kExists; kTooLarge: a target over 4,095 bytes; kInvalid: a target, or a
+  // Makes another kind of entry, in one transaction. It has no bytes: opening it is kInvalid, and no path leads through
+  // it, for nobody follows a link here. kExists; kTooLarge: a target over 4,095 bytes; kInvalid: a target, or a
   // device's number, where none can be; kPermission: devices are for root and the file system's owner.
   [[nodiscard]] Status create_other(const std::string& path, const NewOther& what);
   struct NewFolder {
@@ -511,7 +511,7 @@ class Client {
   };
   // Many at once, none of them inside another; how each ended, in their order.
   [[nodiscard]] std::vector<Status> make_folder_many(std::span<const NewFolder> folders);
-  // Of any entry, all at once, durable. The mode and the time are its owner's to change, and the group, to one
+  // Changes any entry, all at once, durably. The mode and the time are its owner's to change, and the group, to one
   // that he is in; the owner is root's and the file system's owner's to change.
   [[nodiscard]] Status change_attributes(const std::string& path, const AttributeChange& change);
   // The entry, whose name is the path's last; of a file that is open for writing file_length is a hint.
@@ -552,8 +552,8 @@ class Client {
   [[nodiscard]] Result<ListPage> list_forks(const File& of, const std::string& after = {}, std::uint32_t limit = 1000);
   [[nodiscard]] Status remove_fork(const File& of, std::uint32_t subfile, const std::string& name);
 
-  // What the server knows of itself and of its LFSs. wait_up: waits until so many LFSs are up, or most of the timeout
-  // has passed: fewer are no error.
+  // The server's state and those of its LFSs. wait_up: waits until so many LFSs are up, or most of the timeout has
+  // passed: fewer are no error.
   [[nodiscard]] Result<SystemStatus> status(std::uint32_t wait_up = 0);
 
   // Calls of this client and its files that wait for an answer ask this function, at once and then each 100 ms, whether
@@ -561,7 +561,7 @@ class Client {
   // It runs on the calling thread, and calls nothing of the client. Empty: nothing is asked.
   void on_wait(std::function<bool()> wants_to_stop);
 
-  // The requests of this client and its files so far. What travels through passed descriptors is no request.
+  // The requests of this client and its files so far. Transfers through passed descriptors are no requests.
   std::vector<OperationStats> stats() const;
   // The server, then the LFSs that are up and answer.
   [[nodiscard]] Result<std::vector<DaemonStats>> daemon_stats();

@@ -34,7 +34,7 @@ class ParallelController {
   ParallelController& operator=(ParallelController&&) noexcept;
   ~ParallelController();  // no more rounds; waits for nobody
 
-  // What ParallelMember::join() needs, for a day, by any channel.
+  // The token for ParallelMember::join(), valid for a day, to be sent by any channel.
   const std::string& token() const;
   // Releases `rounds` more rounds, and returns when no more than rounds_in_flight are not done by all. Records that
   // members move in them: fewer than rounds * members at the end of the file. kUnavailable: a member has gone, whom it
@@ -83,7 +83,7 @@ class ParallelMember {
   [[nodiscard]] Result<std::optional<RecordBatch>> read_batch(std::size_t bytes_max = 4u << 20);
   // Whole records, packed, one for each of the next rounds; waits for their release. kEndOfFile: there will be none.
   [[nodiscard]] Status write(std::span<const std::byte> in);
-  // Of a file that is written: nothing more comes of this member (File::done()). After the rounds have ended.
+  // For a file that is written: this member writes no more (File::done()). After the rounds have ended.
   [[nodiscard]] Status done();
 
  private:

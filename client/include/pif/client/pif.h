@@ -4,7 +4,7 @@
  * Results: functions that return int64_t or int give a count or 0 when they succeed, and a negative error code
  * (-PIF_E_...) when they fail; functions that return a pointer give NULL. pif_error() and pif_error_text() say what
  * went wrong last on that connection. NULL where something is needed is -PIF_E_INVALID; memory of 0 bytes may be NULL.
- * Of a NULL connection or file nothing more can be told: pif_tell() and pif_record_length() give 0. No C++ exception
+ * Nothing more is known of a NULL connection or file: pif_tell() and pif_record_length() give 0. No C++ exception
  * gets out.
  *
  * Thread-safety: a connection and all its files belong to one thread at a time. Different connections are independent.

@@ -1,5 +1,5 @@
-// What a committed file cannot do in place (become shorter, be changed under parity) is done by a *rewrite*: a new file
-// with its bytes, which takes its place when it is committed.
+// A committed file cannot become shorter, or change under parity, in place; that takes a *rewrite*: a new file with its
+// bytes, which takes its place when it is committed.
 #pragma once
 
 #include <cstdint>

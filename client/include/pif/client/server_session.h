@@ -28,7 +28,7 @@ struct Change {
 };
 inline constexpr Duration kCommitPatience = std::chrono::seconds(30);
 
-// What it means that a change got no answer: its outcome is not known. Other errors stay as they are.
+// The error of a change that got no answer: its outcome is not known. Other errors stay as they are.
 Error outcome_unknown(Error error, const std::string& what, const std::string& path);
 
 class ServerSession {

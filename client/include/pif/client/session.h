@@ -130,7 +130,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Status pump(access::Requests& requests);
   [[nodiscard]] Status run(access::Requests& requests);
 
-  // Who is inside: whatever sends or waits enters it first (src/session/one_user.h).
+  // The thread inside: whatever sends or waits enters it first (src/session/one_user.h).
   OneUser& user() { return *user_; }
   // Threads for transfers through descriptors; made at first use.
   Pool& pool();
@@ -162,7 +162,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
 // ---- files, for libtool -------------------------------------------------------------------------------------------
 
-// What an open File is made of; valid as long as the File, and so is its Grant.
+// The parts of an open File; valid as long as the File, and so is its Grant.
 const FileParts& parts_of(File& file);
 // The file's components are all sealed already (by workers): makes it visible and durable with this length. Errors:
 // those of File::commit().

@@ -4,7 +4,7 @@
 //   DIR/host            of a file system of several hosts: which of pif.toml's this is, one line
 //   DIR/keys/           cluster.key (32 random bytes, MAC key), server.curve, client.curve ("public Z85\nsecret
 //                       Z85\n"), clients/NAME.pub (net::ListenOptions::key_folder); folders 0700, files 0400.
-//                       Of several hosts: host.curve instead of server.curve, different on each; hosts/NAME.pub
+//                       On several hosts: host.curve instead of server.curve, different on each; hosts/NAME.pub
 //   DIR/run/            sockets (in /tmp/pif-ID-NUMBER instead if their paths would be too long for a Unix socket)
 //   DIR/server/         the PIF Server's directory, log and lock
 //   DIR/lfs0/ ...       one LFS root each
@@ -36,7 +36,7 @@ struct LfsEntry {
   std::string name;      // "lfs0"
   std::string root;      // absolute, on its host
   std::string uuid;      // of the root; 32 hex digits
-  // Of a file system of several hosts:
+  // In a file system of several hosts:
   std::string host{};      // a HostEntry's name
   std::uint16_t port = 0;  // where it listens for other hosts
 };
@@ -76,10 +76,10 @@ struct Cluster {
   Stage stage = Stage::kReady;
   std::string directory;  // uuid of the server's directory
   std::vector<LfsEntry> lfss;
-  // What a file system's owner may set (format 4, if anything is not as here); kSettings has names and values.
+  // Settings of a file system's owner (format 4, if any is not as here); kSettings has names and values.
   bool grants = true;                 // workers may open folders that their user names
   bool worker_memory_bounded = true;  // not: for tools with sanitizers
-  // Of a file system of several hosts (format 3):
+  // In a file system of several hosts (format 3):
   std::uint64_t edition = 0;         // of pif.toml; where two hosts differ, the higher one is right
   std::string worker_ports;          // where workers listen for workers of other hosts: "7500-7999", or "any"
   std::vector<HostEntry> hosts;      // empty: everything is on this machine (format 2)
@@ -106,7 +106,7 @@ struct Cluster {
   std::string unix_path(const std::string& daemon) const;
   std::string ipc_endpoint(const std::string& daemon) const;
   // The server's endpoints as this machine reaches them; its tcp endpoint is in run/server.tcp once it listens
-  // (publish_tcp). Of several hosts: as pif.toml says, with the key of the server's host; without one no tcp.
+  // (publish_tcp). With several hosts: as pif.toml says, with the key of the server's host; without one no tcp.
   proto::Endpoints server_endpoints() const;
   // Folders of this host that no worker's grant may reach: keys, sockets, the server's directory, LFSs' roots.
   std::vector<std::string> private_folders() const;
@@ -135,8 +135,8 @@ inline constexpr std::array<Setting, 2> kSettings{{
 std::string disk_folder(const std::string& disk, const std::string& id);
 // Makes it (mode 0700), unless it is there, and its name durable. The disk's folder must be there.
 [[nodiscard]] Status make_disk_folder(const std::string& disk, const std::string& id);
-// The same for a file system of several hosts: makes DIR on this host, `plan.own_host`. Of `plan`, folder, id, uuids
-// and stage are filled in here; an edition of 0 becomes 1. Besides the above kInvalid for a plan that load_cluster()
+// The same for a file system of several hosts: makes DIR on this host, `plan.own_host`. The folder, id, uuids and stage
+// of `plan` are filled in here; an edition of 0 becomes 1. Besides the above kInvalid for a plan that load_cluster()
 // would refuse.
 [[nodiscard]] Result<Cluster> create_cluster(const std::string& folder, Cluster plan);
 // kNotFound if there is no pif.toml, kVersion for a newer format, kInvalid naming line and key for anything else, such
@@ -158,8 +158,8 @@ std::string disk_folder(const std::string& disk, const std::string& id);
 // Writes DIR/host, durable. kInvalid: no name of a host.
 [[nodiscard]] Status write_own_host(const std::string& folder, std::string_view name);
 
-// The daemon ("server", "lfs0") listens as this host's, and speaks with the host's keys. Who is refused is logged.
-// kBusy, kInvalid, kPermission and the like name the host, what cannot be had, and what to do.
+// The daemon ("server", "lfs0") listens as this host's, and speaks with the host's keys. Refused connections are
+// logged. kBusy, kInvalid, kPermission and the like name the host, what cannot be had, and what to do.
 [[nodiscard]] Result<std::unique_ptr<net::Messenger>> start_listening(const Cluster& cluster,
                                                                       const std::string& daemon);
 
@@ -207,9 +207,9 @@ class Watched {
   std::int64_t seen_ns_ = 0;
 };
 
-// Of a file system that is down: removes what says where the server listens on tcp, for somebody else may listen there
-// later. Removes the folder of its sockets, with what killed daemons have left there, if it is not in DIR and nothing
-// else is in it.
+// For a file system that is down: removes the file that says where the server listens on tcp, for somebody else may
+// listen there later. Removes the folder of its sockets, with what killed daemons have left there, if it is not in DIR
+// and nothing else is in it.
 void clear_run_folder(const Cluster& cluster);
 
 [[nodiscard]] Result<ClusterKey> load_key(const Cluster& cluster);  // daemons only: 0400
@@ -232,7 +232,7 @@ std::string format_keys(const net::CurveKeys& keys);
 // The folder of the file system meant: `named` (--pif) if not empty, else $PIF, else pif.toml here or above (of the
 // user himself or root: others' are passed over), else the user's default. kNotFound says all of that.
 [[nodiscard]] Result<std::string> find_cluster(const std::string& named);
-// What named it.
+// The source of its name.
 enum class FoundBy : std::uint8_t { kNamed, kEnvironment, kCurrentFolder, kDefault };
 struct FoundCluster {
   std::string folder;

@@ -31,10 +31,10 @@ std::string format_key_file(const KeyFile& keys);                      // the fi
 // Whether `keys` are further than `others`: the step after, or a later key.
 bool is_further(const KeyFile& keys, const KeyFile& others);
 
-// What another host sends. Nothing is changed if it is no further than what is here. kInvalid: it is of another file
-// system, for no key of it is known here and it is not a later one.
+// The key file that another host sends. Nothing is changed if it is no further than what is here. kInvalid: it is of
+// another file system, for no key of it is known here and it is not a later one.
 [[nodiscard]] Status take_key_file(const std::string& folder, std::string_view bytes);
-// The first step on this host: a new key is accepted. Nothing happens if one is already. What is there then.
+// The first step on this host: a new key is accepted. Nothing happens if one is already. Returns the keys there.
 [[nodiscard]] Result<KeyFile> begin_key_change(const Cluster& cluster);
 // The second step, after is_changing(): the new key signs, and the old one is accepted for `seconds` more.
 [[nodiscard]] Result<KeyFile> end_key_change(const Cluster& cluster, std::int64_t now, std::int64_t seconds);
@@ -44,8 +44,8 @@ class WatchedKeys {
  public:
   WatchedKeys(const Cluster& cluster, const KeyFile& keys);  // keys: as they were loaded a moment ago
   const KeyRing& ring() const { return ring_; }              // of which look() changes all copies
-  // Looks whether the file has changed, and whether the time of the key before is over; cheap. now: wall seconds. What
-  // is found is logged. A file that cannot be read changes nothing.
+  // Looks whether the file has changed, and whether the time of the key before is over; cheap. now: wall seconds. It
+  // logs what it finds. A file that cannot be read changes nothing.
   void look(std::int64_t now);
 
  private:

@@ -17,7 +17,7 @@ struct User {
   std::vector<gid_t> groups;  // the first one is that of new files; at least one
 };
 
-// What this machine knows of its user of that name. kNotFound: there is none.
+// This machine's user of that name. kNotFound: there is none.
 [[nodiscard]] Result<User> look_up_user(const std::string& name);
 
 // A new pair, whose public half lets in whoever has the secret one, as that user; a pair that he had before is good no

@@ -1,5 +1,5 @@
-// What one component (the part of a file on one LFS) is on disk, and the checked ways to read and write it. Used by the
-// LFS and by whoever holds its passed descriptors. docs/FORMAT.md "Component" draws every byte.
+// One component (the part of a file on one LFS) on disk, and the checked ways to read and write it. Used by the LFS and
+// by whoever holds its passed descriptors. docs/FORMAT.md "Component" draws every byte.
 //
 //   .dat   rows, packed: row i of fixed-length records is at i * record_length; variable rows one after another
 //   .sum   chunk sums of .dat, little-endian: 8 bytes each; of form 1 16, {sum, stamp}
@@ -46,7 +46,7 @@ struct Shape {
     return {file, format, chunk_bytes_for(format), form};
   }
 
-  // What .sum has for each full chunk of .dat, in bytes.
+  // Bytes of .sum for each full chunk of .dat.
   std::size_t sum_bytes() const { return form == 0 ? 8 : 16; }
   // The sum of a chunk of .dat that was never changed in place, as it is stored and as Tail::data_sum has it.
   std::uint64_t data_sum(std::uint64_t chunk, std::span<const std::byte> bytes) const {
@@ -79,15 +79,15 @@ struct StoredBytes {
   std::uint64_t rows = 0;  // with index and sums
   std::uint64_t parity = 0;
 };
-// What the files of that stem take, as Storage::stored_bytes() says; those that are missing take nothing.
+// Bytes that the files of that stem take, as Storage::stored_bytes() says; missing ones take nothing.
 [[nodiscard]] Result<StoredBytes> stored_bytes(Storage& storage, const std::string& stem);
 // All files of a component. kCreate makes what is missing, and makes the folder durable, but not the names in it.
 // kInvalid: the format; kNotFound: a file is missing; else as Storage::open().
 Result<Files> open_files(Storage& storage, const std::string& stem, const Format& format, OpenMode mode);
 // {data, sums[, index, index_sums]} in the order in which descriptors travel; with the access that `files` have.
 Result<std::vector<Handle>> share(Files& files);
-// What share() gave, after it travelled. kInvalid: another number of handles than such a component has files, or one
-// that is no regular file. What the files hold is not looked at.
+// Opens handles that share() gave, after they travelled. kInvalid: another number of handles than such a component has
+// files, or one that is no regular file. It does not look into the files.
 Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> handles);
 // Whatever of the component's files is there, its parity (parity.h) too; the folder is not synced.
 Status remove_files(Storage& storage, const std::string& stem);
@@ -112,15 +112,15 @@ struct ConstRows {
 };
 
 // Reads a published component and checks every byte it returns: kCorrupt names file, row and chunk. Other errors of all
-// calls: kIo; kInvalid for a shape that cannot be, or a call that its format has not; kCorrupt for such a tail. What is
-// in `out` after an error is not to be used.
-// Thread-safety: const calls from several threads are fine; set_tail needs all others out.
+// calls: kIo; kInvalid for a shape that cannot be, or a call that its format has not; kCorrupt for such a tail. After
+// an error the content of `out` must not be used. Thread-safety: const calls from several threads are fine; set_tail
+// needs all others out.
 class Reader {
  public:
   // files outlive the reader.
   Reader(const Shape& shape, const Tail& tail, Files& files) : shape_(shape), tail_(tail), files_(&files) {}
 
-  // How long the component is for this reader: nothing behind it is read. A new tail is one that its LFS has told
+  // How long the component is for this reader: nothing behind it is read. A new tail is one that its LFS has sent
   // since.
   const Tail& tail() const { return tail_; }
   void set_tail(const Tail& tail) { tail_ = tail; }
@@ -144,7 +144,7 @@ class Reader {
   [[nodiscard]] Status check_bytes(std::uint64_t offset, std::uint64_t size, std::span<const std::byte> mapped) const;
 
   // Reads everything and lists what does not hold, at most 100 lines ("chunk 17 (rows 680 to 719):
-  // checksum ..."); empty: all holds. What the disk cannot read is among them, and no error.
+  // checksum ..."); empty: all holds. Chunks that the disk cannot read are among them, and no error.
   [[nodiscard]] Result<std::vector<std::string>> check() const;
 
  private:
@@ -184,7 +184,7 @@ class Writer {
   // Everything written is in the files, with sums of full chunks; the tail says the rest. Does not sync.
   [[nodiscard]] Result<Tail> finish();
 
-  // Of the component as far as it is written here, with what was there before; gaps in it count. bytes: of .dat.
+  // Rows and bytes of .dat as far as it is written here, with those that were there before; gaps count.
   std::uint64_t rows() const;
   std::uint64_t bytes() const;
 

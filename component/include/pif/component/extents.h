@@ -26,7 +26,7 @@ struct ConstExtent {
   std::size_t size = 0;
   const std::byte* at = nullptr;
 };
-// `count` extents of one size at one distance. Of one extent the distances do not matter.
+// `count` extents of one size at one distance. The distances of one extent do not matter.
 struct ExtentRun {
   std::uint64_t offset = 0;  // of the first
   std::size_t size = 0;
@@ -51,8 +51,8 @@ class ExtentReader {
  public:
   // Checked: of a published component. `reader` outlives it.
   explicit ExtentReader(const Reader& reader);
-  // Unchecked: of one that is being created. What was not written reads as zeros, also behind the end of the file,
-  // which outlives the reader.
+  // Unchecked: of one that is being created. Bytes that were not written read as zeros, also behind the end of the
+  // file, which outlives the reader.
   explicit ExtentReader(File& data);
   ~ExtentReader();
   ExtentReader(const ExtentReader&) = delete;
@@ -64,7 +64,7 @@ class ExtentReader {
   [[nodiscard]] Status read(std::span<const ExtentRun> runs);
   // Bytes that were read from files so far, with what lay between pieces.
   std::uint64_t scanned() const { return scanned_; }
-  // What is read for the shortest piece.
+  // Bytes that are read for the shortest piece.
   std::uint64_t chunk_bytes() const;
 
  private:

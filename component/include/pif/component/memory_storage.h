@@ -28,7 +28,7 @@ class MemoryDisk {
   virtual void crash(std::size_t block_bytes, const Pick& pick) = 0;
   // Makes any part of it durable, as a kernel does at any time.
   virtual void write_back(std::size_t block_bytes, const Pick& pick) = 0;
-  // Files with names take so many bytes at most: kNoSpace beyond it. What is there already stays.
+  // Files with names take so many bytes at most: kNoSpace beyond it. Existing files stay.
   virtual void set_capacity(std::uint64_t bytes) = 0;
   virtual void set_inodes(std::uint64_t total,
                           std::uint64_t free) = 0;  // what space() says of them; nothing is refused
@@ -48,8 +48,8 @@ class MemoryDisk {
   virtual void set_fault(std::function<Code(std::string_view call, std::string_view path)> fault) = 0;
 };
 
-// What one process has of the disk. After a crash() its calls fail with kIo, and another one is made. Locks that it
-// holds end with it. Any thread.
+// One process's view of the disk. After a crash() its calls fail with kIo, and another one is made. Locks that it holds
+// end with it. Any thread.
 std::unique_ptr<Storage> make_memory_storage(std::shared_ptr<MemoryDisk> disk);
 
 }  // namespace pif::component

@@ -1,5 +1,5 @@
-// What an LFS keeps of the parity of its companions' rows (Dibble 1990, chapter 4; docs/FORMAT.md "Parity"), and how
-// rows are rebuilt from it. Used by the LFS and by whoever holds its passed descriptors.
+// The parity of its companions' rows that an LFS keeps (Dibble 1990, chapter 4; docs/FORMAT.md "Parity"), and how rows
+// are rebuilt from it. Used by the LFS and by whoever holds its passed descriptors.
 //
 //   .par   pages: the XOR of one stretch of rows of each member
 //   .psum  an entry per page: sums, where it ends, and the vector: a hash of each member's stretch
@@ -63,7 +63,7 @@ inline constexpr std::size_t kSourceBytes = 1u << 20;
 // Through a reader, which outlives it. Rows far apart are read one by one, others with what lies between them.
 std::unique_ptr<RowSource> make_row_source(const Shape& shape, const Reader& reader);
 
-// The open files. What is not there yet is null: no page, or no frame, has been written.
+// The open files. A file that is not there yet is null: no page, or no frame, has been written.
 struct ParityFiles {
   std::unique_ptr<File> pages;   // .par
   std::unique_ptr<File> sums;    // .psum
@@ -84,8 +84,8 @@ struct ParityFiles {
 // CRC-64 of `bytes`, going on from `crc` (0 at the beginning): reflected ECMA, register 0, no final XOR, so that
 // hash(a ^ b) = hash(a) ^ hash(b) of the same length. "123456789" gives 2b9c7ee4e2780c8a.
 std::uint64_t linear_hash(std::uint64_t crc, std::span<const std::byte> bytes);
-// Of a member's stretch, as it stands in the vector: fixed records: of all its bytes; variable: of rows i the XOR of
-// rotl(hash of length (u32, little-endian) and bytes, i).
+// The hash of a member's stretch, as it stands in the vector: fixed records: of all its bytes; variable: of rows i the
+// XOR of rotl(hash of length (u32, little-endian) and bytes, i).
 std::uint64_t stretch_hash(const Format& format, const PackedRows& rows);
 
 struct VectorEntry {
@@ -162,7 +162,7 @@ struct FrameIndex {
   std::multimap<RecordNumber, Frame> frames;
   std::uint64_t end = 0;             // behind the last that holds: where the next one goes
   std::vector<std::string> damages;  // what lies in front of a frame and is none: at most 100 lines
-  // Of frames of the record that have `bytes` bytes: the one of highest (generation, number). Null: there is none.
+  // Among frames of the record that have `bytes` bytes: the one of highest (generation, number). Null: there is none.
   const Frame* find(RecordNumber record, std::uint32_t bytes) const;
   // Variable records, whose bytes nobody knows.
   const Frame* find(RecordNumber record) const;

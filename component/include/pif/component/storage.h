@@ -37,8 +37,8 @@ class File {
   // All of it, or an error (after which any part may have been written).
   virtual Status write(std::uint64_t offset, std::span<const ConstPiece> pieces) = 0;
   virtual Status sync() = 0;  // data and size durable; after an error nothing is known: never retried
-  // After Storage::sync_all: whether all that was written here has got to the disk. What sync() says, without waiting
-  // for it.
+  // After Storage::sync_all: whether all that was written here has got to the disk. The result of sync(), without
+  // waiting for it.
   virtual Status check_written() = 0;
   // Cuts it off there, or makes it longer with zeros. kReadOnly, of writes too: it is not open for writing.
   virtual Status resize(std::uint64_t size) = 0;
@@ -58,7 +58,7 @@ class File {
   // A handle another process may hold; the same access as this file.
   virtual Result<Handle> share() = 0;
   // Takes room for bytes [0, size), so that writing them does not fail for lack of it; the file's size and what is read
-  // stay. What lies behind the size goes with the next resize(), or the file. kNoSpace; kUnsupported where the file
+  // stay. Room behind the size is freed by the next resize(), or with the file. kNoSpace; kUnsupported where the file
   // system cannot. kReadOnly.
   virtual Status reserve(std::uint64_t size) = 0;
 
@@ -108,12 +108,12 @@ class Storage {
   // became of one file, its check_written() says. kIo: something was not written. kUnsupported: not known to be durable
   // here.
   virtual Status sync_all(const std::string& path) = 0;
-  // Of the file system that the path is on; free: what this process may still use.
+  // Space of the file system that the path is on; free: what this process may still use.
   virtual Result<Space> space(const std::string& path) = 0;
   // Takes the folder for this Storage, until it is destroyed: kBusy, naming the holder, if another has it.
   virtual Status lock(const std::string& path) = 0;
-  // What a file takes on the disk, as its file system counts blocks: holes nothing, shared blocks each time. Nothing:
-  // it is missing.
+  // Bytes that a file takes on the disk, as its file system counts blocks: holes nothing, shared blocks each time.
+  // Nothing: it is missing.
   virtual Result<std::optional<std::uint64_t>> stored_bytes(const std::string& path) = 0;
 };
 

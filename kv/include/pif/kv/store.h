@@ -40,7 +40,7 @@ class Transaction {
 class Store {
  public:
   virtual ~Store() = default;
-  // What is committed, as of now. The store outlives it.
+  // The committed state as of now. The store outlives it.
   virtual Result<std::unique_ptr<Transaction>> read() = 0;
   // One at a time. Grows the store first if it is more than half full, so that a transaction of at most
   // kTransactionBytesMax of puts never finds it full.

@@ -1,4 +1,4 @@
-// What the machine under a file system can do: measured once, by pif-calibrate, and kept in the file system's folder,
+// The speed of the machine under a file system: measured once, by pif-calibrate, and kept in the file system's folder,
 // where tools find what their cost formulas need. It holds for the hardware and the programs that it was measured with;
 // on others it is worth nothing, and is not used. Values; any thread.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace pif::tool {
 
-// What a calibration was measured on, as far as the machine where the tool runs can see.
+// The hardware a calibration was measured on, as far as the machine where the tool runs can see.
 struct Hardware {
   std::string processor;
   unsigned cores = 1;
@@ -24,10 +24,10 @@ struct Hardware {
   // In words, what is not as it is in `other`; empty: nothing.
   std::string difference(const Hardware& other) const;
 };
-// Of this machine, and the LFSs that the description names.
+// The hardware of this machine, and the LFSs that the description names.
 Hardware hardware_of(const cluster::Cluster& cluster);
 
-// All are seconds. What threads do is counted in seconds of one core: two cores do it in half the time.
+// All are seconds. Work of threads is counted in seconds of one core: two cores do it in half the time.
 struct Constants {
   // The machine. Disks: of a byte of one LFS, while all LFSs do the same; 1 and 8 requests under way.
   double memory_byte = 0, cached_read_byte = 0, cached_write_byte = 0;
@@ -73,8 +73,8 @@ struct Calibration {
 
 // Where it is: FOLDER/calibration.json.
 std::string calibration_path(const std::string& folder);
-// Of the file system in that folder. kNotFound: there is none; kCorrupt: it cannot be read; kVersion: it was measured
-// on other hardware or with other programs. The text says which, and what to do.
+// Reads that of the file system in that folder. kNotFound: there is none; kCorrupt: it cannot be read; kVersion: it was
+// measured on other hardware or with other programs. The text says which, and what to do.
 [[nodiscard]] Result<Calibration> load_calibration(const std::string& folder);
 // Replaces it in one step. Errors: the file system's.
 [[nodiscard]] Status save_calibration(const std::string& folder, const Calibration& calibration);

@@ -1,6 +1,6 @@
-// What flows between workers: a talk is a step of the team in which messages travel, a channel is one kind of them,
-// with a head and bytes behind it. Every worker may send to every worker, itself too, as far as the receiver lets it:
-// credit, in messages, bytes or rows (credit.h). What is sent beyond it waits at the sender until there is more.
+// Messages between workers: a talk is a step of the team in which messages travel, a channel is one kind of them, with
+// a head and bytes behind it. Every worker may send to every worker, itself too, as far as the receiver lets it:
+// credit, in messages, bytes or rows (credit.h). Messages beyond it wait at the sender until there is more.
 //
 //   struct Counts { std::uint32_t records = 0; static auto members(auto& self) { return std::tie(self.records); } };
 //
@@ -51,8 +51,8 @@ class Talk {
   Talk(const Talk&) = delete;
   Talk& operator=(const Talk&) = delete;
 
-  // Takes what is there, some messages. With may_wait it waits for the first one; before that, all are told what they
-  // may send.
+  // Takes what is there, some messages. With may_wait it waits for the first one; before that, all are granted what
+  // they may send.
   [[nodiscard]] Status go_on(bool may_wait);
   // Until that holds; waits only if it does not.
   template <typename F>
@@ -76,7 +76,7 @@ class Talk {
   // for a peer: so many are under way, of all channels, and others wait here, in their order.
   struct Line {
     std::uint64_t sent = 0, sent_taken = 0;  // to it, and what it said it took
-    std::uint64_t taken = 0, told = 0;       // from it, and what this worker said
+    std::uint64_t taken = 0, reported = 0;   // from it, and what this worker said
     std::deque<std::pair<std::shared_ptr<job::Mail>, net::Buffer>> queue;
   };
   bool has_queued() const;
@@ -140,8 +140,8 @@ class Flow {
     std::deque<Queued> queue;
   };
   struct From {
-    std::uint64_t come = 0, settled = 0, told = 0;
-    bool is_told = false;  // of rows
+    std::uint64_t come = 0, settled = 0, granted = 0;
+    bool is_granted = false;  // of rows
   };
   [[nodiscard]] Status transmit(std::uint32_t to, Queued message);
   [[nodiscard]] Status take(std::uint32_t from, std::string_view head, net::Buffer body);
@@ -190,16 +190,16 @@ class Channel {
     const std::uint64_t bytes = body.size();
     return flow_.send(to, pack_head(head), std::move(body), bytes, {});
   }
-  // Of kRows: from its first row to behind its last one, and the bytes that count as under way.
+  // For kRows: from its first row to behind its last one, and the bytes that count as under way.
   [[nodiscard]] Status send_rows(std::uint32_t to, const T& head, net::Buffer body, Range rows, std::uint64_t bytes) {
     return flow_.send(to, pack_head(head), std::move(body), bytes, rows);
   }
 
   // Valid as long as the channel.
   const Credit& credit(std::uint32_t to) const { return flow_.credit(to); }
-  // Of messages that wait for credit: their bodies, and Credit::kMessageBytes for each.
+  // Bytes of messages that wait for credit: their bodies, and Credit::kMessageBytes for each.
   std::uint64_t queued_bytes() const { return flow_.queued_bytes(); }
-  // Of kRows: nothing waits for credit, and all receivers are done with what was sent.
+  // For kRows: nothing waits for credit, and all receivers are done with what was sent.
   bool is_settled() const { return flow_.is_settled(); }
 
   // At the receiver. kRows: it is done with the rows below, of all senders. ChannelOptions::is_kept: with so many more

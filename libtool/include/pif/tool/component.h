@@ -52,7 +52,7 @@ struct RowBatch {
   }
 };
 
-// What all components have in common.
+// The members that all components have in common.
 class Component {
  public:
   // The whole file, as the controller opened or created it; valid as long as this object.
@@ -63,7 +63,7 @@ class Component {
   bool is_here() const { return index_.has_value(); }
   LfsIndex index() const { return *index_; }  // which LFS of the file
   component::Shape shape() const { return file().stored_shape(); }
-  // Of the component that is here; open once the worker has attached it, until the worker's end.
+  // The reader of the component that is here; open once the worker has attached it, until the worker's end.
   component::Files& files() { return access_->files(); }
 
  protected:
@@ -81,12 +81,12 @@ class Component {
 // A component of an input. Nobody may write to the file while the tool holds it.
 class Input : public Component {
  public:
-  // What this component has of the file: all of it is there, else the worker does not get an Input. bytes(): of .dat.
-  // 0 and 0 where no rows are.
+  // The rows of the file in this component: all of them are there, else the worker does not get an Input. bytes(): of
+  // .dat. 0 and 0 where no rows are.
   const FileLength& file_length() const { return file().file_length; }  // of the whole file
   std::uint64_t rows() const { return rows_; }                          // of this component, as the file's length gives
   std::uint64_t bytes() const { return bytes_; }
-  // What the component holds. More than rows() and bytes() if somebody died appending; is_exact() otherwise.
+  // The content of the component. More than rows() and bytes() if somebody died appending; is_exact() otherwise.
   const component::Tail& tail() const { return tail_; }
   bool is_exact() const { return tail_.rows == rows_ && tail_.bytes == bytes_; }
   // Checked reads anywhere in the component. Only if it has rows here; valid as long as this object.
@@ -95,7 +95,7 @@ class Input : public Component {
   // The next rows, from the front, up to kBatchBytes of them; false at the end. The batch is replaced.
   // Errors: as component::Reader.
   [[nodiscard]] Result<bool> next(RowBatch& batch);
-  // What next() gives from now on: the rows of this range that there are, again where it was read before; all of them.
+  // next() gives from now on: the rows of this range that there are, again where it was read before; all of them.
   void go_over(Range rows) { next_ = rows.begin, end_ = rows.end; }
   void rewind() { go_over({0, UINT64_MAX}); }
   // Rows from `first` on: at most `count`, at most `bytes` bytes of them, but at least one; none at the end.
@@ -108,7 +108,7 @@ class Input : public Component {
   // worker would end that touched them.
   [[nodiscard]] Status check(std::uint64_t offset, std::uint64_t size, const Scratch& mapped) const;
 
-  // Of records, so far, for the tool's report: by next() and read(), and as count_read() is told.
+  // Records so far, for the tool's report: by next() and read(), and as count_read() gets.
   std::uint64_t bytes_read() const { return bytes_read_; }
   // For who read files() without this object.
   void count_read(std::uint64_t bytes) { bytes_read_ += bytes; }
@@ -141,7 +141,7 @@ class Output : public Component {
   // For who filled files() without the sink (component::copy_component): how it ended. cloned: its data shares blocks
   // with another file; for the report. Only if is_made(), once, and nothing is written through the sink then.
   void set_tail(const component::Tail& tail, bool cloned);
-  // Of .dat, as far as the sink has them; 0 without a component.
+  // Bytes of .dat, as far as the sink has them; 0 without a component.
   std::uint64_t bytes_written() const;
   // Whether that LFS of the file gets a component: not if its part of the length that the controller set is no rows.
   // But LFS 0 of a file without parity keeps the file's length.

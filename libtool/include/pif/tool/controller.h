@@ -31,11 +31,11 @@
 
 namespace pif::tool {
 
-// Of a tool's program, which is brought to LFSs that lack it. An LFS has the same limit (docs/PROTOCOL.md "Worker
-// host").
+// The build of a tool's program, which is brought to LFSs that lack it. An LFS has the same limit (docs/PROTOCOL.md
+// "Worker host").
 inline constexpr std::uint64_t kProgramBytesMax = 64u << 20;
 
-// Of Job::value. It is in the memory of the controller, of every LFS while the job runs, and of every worker. An LFS
+// For Job::value. It is in the memory of the controller, of every LFS while the job runs, and of every worker. An LFS
 // gives all jobs together 256 MiB for values and results, and those of one user half of it: `busy` if that does not do.
 inline constexpr std::size_t kJobValueBytesMax = 16u << 20;
 
@@ -94,12 +94,12 @@ struct Job {
   std::string value = {};  // for the workers: Worker::value(); at most kJobValueBytesMax
   // On each machine, for all workers there together (Worker::threads()); 0: as many as it has cores for them.
   unsigned threads = 0;
-  // Of what workers put into a RecordStream; without it they cannot.
+  // Takes records that workers put into a RecordStream; without it they cannot.
   StreamTaker stream = {};
   std::vector<FolderGrant> grants = {};
 };
 
-// What workers gave with set_result_as(), by rank. kCorrupt names one that gave something else.
+// The results that workers gave with set_result_as(), by rank. kCorrupt names one that gave something else.
 template <Head T>
 [[nodiscard]] Result<std::vector<T>> results_as(const std::vector<std::string>& results) {
   std::vector<T> all;
@@ -161,22 +161,22 @@ class Controller {
   // Instead of commit(), of one that nobody is to see: seals all outputs, and gives a File to read this one by. It is
   // there until the controller ends.
   [[nodiscard]] Result<File> read_unseen(std::size_t output);
-  // Removes the outputs. No error: what cannot be told now, the PIF Server finds when this session ends.
+  // Removes the outputs. No error: outputs that cannot be removed now, the PIF Server finds when this session ends.
   void abort();
 
   // ControllerOptions::folder, and what it has of calibrations: load_calibration(), asked once. kNotFound too if the
   // folder is not known. Valid as long as the controller.
   const std::string& folder() const;
   const Result<Calibration>& calibration();
-  // What `formula` makes of the calibration goes into the report, if anybody wants one; or why there is none.
+  // Puts the result of `formula` for the calibration into the report, if anybody wants one; or why there is none.
   void predict(const std::function<Prediction(const Calibration&)>& formula);
 
   // Whether the user wants the command to end: for work before and after run().
   bool is_cancelled() const;
 
-  // What took time so far, with is_traced: a Chrome trace (one JSON document; chrome://tracing and Perfetto show it) of
-  // the controller's phases and of each worker's phases (Worker::begin_phase), reads, writes, messages and waits.
-  // Machines' wall clocks say when.
+  // With is_traced, the time that each step took so far: a Chrome trace (one JSON document; chrome://tracing and
+  // Perfetto show it) of the controller's phases and of each worker's phases (Worker::begin_phase), reads, writes,
+  // messages and waits. Machines' wall clocks say when.
   std::string trace() const;
 
   // Phases and bytes so far; tools add their own. Both are valid as long as the controller.

@@ -1,6 +1,6 @@
-// What one worker may still send to another on one channel: up to a limit that the receiver grants, and that only
-// rises. So words about it may come late or twice, and windows of rows cannot deadlock: who has the lowest row that
-// nobody has sent yet is always allowed to. Pure; not thread-safe.
+// The credit of one worker to send to another on one channel: a limit that the receiver grants, and that only rises. So
+// words about it may come late or twice, and windows of rows cannot deadlock: who has the lowest row that nobody has
+// sent yet is always allowed to. Pure; not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@ namespace pif::tool {
 
 class Credit {
  public:
-  // What is counted. Rows are not added up: a message takes what is below the end of its last row, and the limit is a
-  // row.
+  // The unit of credit. Rows are not added up: a message takes what is below the end of its last row, and the limit is
+  // a row.
   enum class Unit : std::uint8_t { kMessages, kBytes, kRows };
   static constexpr std::uint64_t kMessageBytes = 64;  // that a message counts besides its body
   // The part of a window that a receiver lets add up before it tells that it is done with it. When less than that is
-  // under way a message of any length may go, so that no sender waits for what is not told.
-  static constexpr std::uint64_t told_part(std::uint64_t window) { return std::max<std::uint64_t>(window / 4, 1); }
+  // under way a message of any length may go, so that no sender waits for what is not granted.
+  static constexpr std::uint64_t grant_step(std::uint64_t window) { return std::max<std::uint64_t>(window / 4, 1); }
 
   // None: nothing is allowed.
   Credit() = default;
@@ -30,7 +30,7 @@ class Credit {
   Credit(Unit unit, std::uint64_t window, std::uint64_t rows = 0, std::uint64_t share = UINT64_MAX)
       : unit_(unit), window_(window), rows_(rows), share_(share) {}
 
-  // What it counts.
+  // The unit.
   Unit unit() const { return unit_; }
   // Whether a record of this row may be put into the receiver's memory.
   bool reaches(Row row) const { return unit_ != Unit::kRows || row < limit(); }
@@ -42,12 +42,12 @@ class Credit {
              (under_way_.empty() || rows.begin < under_way_.begin()->first || bytes <= free_bytes());
     return fits(used_ - settled_, cost(bytes), window_);
   }
-  // Of kRows: rows below it may go; bytes that may go besides those under way; whether nothing is.
+  // For kRows: rows below it may go; bytes that may go besides those under way; whether nothing is.
   Row limit() const { return settled_ > UINT64_MAX - window_ ? UINT64_MAX : settled_ + window_; }
   std::uint64_t free_bytes() const { return share_ - std::min(share_, bytes_under_way_); }
   bool has_none_under_way() const { return under_way_.empty(); }
 
-  // That message went.
+  // Counts a message that was sent.
   void use(std::uint64_t bytes, Range rows = {}) {
     PIF_ASSERT(allows(bytes, rows), bytes, rows.begin, rows.end, settled_, window_);
     if (unit_ != Unit::kRows) {
@@ -73,9 +73,9 @@ class Credit {
 
   // Whether a message may go that counts `cost`, with so many messages or bytes under way.
   static bool fits(std::uint64_t under_way, std::uint64_t cost, std::uint64_t window) {
-    return under_way < told_part(window) || under_way + cost <= window;
+    return under_way < grant_step(window) || under_way + cost <= window;
   }
-  // What a message with such a body counts; not of kRows.
+  // The cost of a message with such a body; not for kRows.
   std::uint64_t cost(std::uint64_t bytes) const { return unit_ == Unit::kMessages ? 1 : bytes + kMessageBytes; }
 
  private:

@@ -2,15 +2,15 @@
 // the rows that belong there into large batches, and sends them to the worker on that LFS, which puts them together in
 // windows and writes these one after another. Between nodes a record travels once.
 //
-// A destination holds rows of one window only, [settled, settled + window): rows below `settled` are written. That is
-// its sources' credit (credit.h); who has rows beyond waits, and goes on with other destinations meanwhile. It cannot
-// deadlock: let m be the lowest record that no source has sent yet. All lower records are with their destinations or on
-// the way, so the window of m's destination reaches m's row in the end, and m's source, which never waits for one
-// destination alone, sends it. Variable records are bounded in bytes too: a source has at most its share of the window
-// under way to a destination, or one batch, whatever its size; m's source has nothing under way there when its turn
-// comes. Between workers on one machine rows of fixed length are put straight into the destination's window, which is
-// memory they share; only word of them travels. Memory of a worker: window_bytes (or two records), one block, and what
-// the transport holds of the same window.
+// A destination holds rows of one window only, [settled, settled + window): rows below `settled` are written. This is
+// its sources' credit (credit.h); a source with rows beyond waits, and goes on with other destinations meanwhile. It
+// cannot deadlock: let m be the lowest record that no source has sent yet. All lower records are with their
+// destinations or on the way, so the window of m's destination reaches m's row in the end, and m's source, which never
+// waits for one destination alone, sends it. Variable records are bounded in bytes too: a source has at most its share
+// of the window under way to a destination, or one batch, whatever its size; m's source has nothing under way there
+// when its turn comes. Between workers on one machine rows of fixed length are put straight into the destination's
+// window, which is memory they share; only word of them travels. Memory of a worker: window_bytes (or two records), one
+// block, and what the transport holds of the same window.
 //
 // Plans are pure; exchange() is called on the worker's thread.
 #pragma once
@@ -37,7 +37,7 @@ struct RowMap {
   std::vector<std::uint32_t> source_list;  // if not empty: instead of source_stride
   std::vector<std::uint32_t> list;         // and instead of stride
 
-  // Of record i < count: its row in the source block, from the block's first, and its row at the destination.
+  // For record i < count: its row in the source block, from the block's first, and its row at the destination.
   std::uint64_t source(std::uint64_t i) const {
     return source_first + (list.empty() ? i * source_stride : source_list[i]);
   }

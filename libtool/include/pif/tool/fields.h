@@ -20,11 +20,11 @@ struct FieldSyntax {
   char separator = ',';  // not of blanks
 };
 
-// What a user said of fields. The separator has one character, or none: blanks, and a comma of CSV.
+// A user's choice of fields. The separator has one character, or none: blanks, and a comma of CSV.
 struct FieldOptions {
   std::string separator;
   bool csv = false;
-  // What that means.
+  // The fields it stands for.
   FieldSyntax syntax() const;
 };
 // -t and --csv. Parsing writes to `options`, which outlives that.

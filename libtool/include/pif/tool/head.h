@@ -151,7 +151,7 @@ std::string pack_head(const T& head) {
   return head.SerializeAsString();
 }
 
-// Nothing if the bytes are no such head, and nothing else. What is in it is still to be checked.
+// Nothing if the bytes are no such head, and nothing else. The caller still has to check its content.
 template <Listed T>
 std::optional<T> unpack_head(std::string_view bytes, std::type_identity<T>) {
   std::optional<T> head(std::in_place);

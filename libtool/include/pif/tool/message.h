@@ -1,6 +1,6 @@
-// What a tool's processes send one another are messages of the tool's own .proto file, heads of channels (head.h), or
-// packed numbers (pif/base/packed.h). All of it comes from another process: it can be wrong, and that is an error which
-// says who sent it. Pure; any thread.
+// A tool's processes send one another messages of the tool's own .proto file, heads of channels (head.h), or packed
+// numbers (pif/base/packed.h). All of it comes from another process: it can be wrong, and that is an error which says
+// who sent it. Pure; any thread.
 #pragma once
 
 #include <climits>
@@ -19,7 +19,7 @@ std::string worker_name(std::uint32_t rank);
 [[nodiscard]] tl::unexpected<Error> sent_nonsense(std::string_view sender, std::string_view what);
 [[nodiscard]] tl::unexpected<Error> sent_nonsense(std::uint32_t rank, std::string_view what);
 
-// What a check of its words found: kInvalid becomes sent_nonsense(); any other error stays as it is.
+// The error of a check of its words: kInvalid becomes sent_nonsense(); any other error stays as it is.
 [[nodiscard]] tl::unexpected<Error> sent_wrong(std::uint32_t rank, const Error& error);
 
 // The message in these bytes; kCorrupt, naming the sender, if they are none. Its fields are still to be checked.

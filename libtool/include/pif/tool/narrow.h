@@ -14,7 +14,7 @@
 
 namespace pif::tool {
 
-// Whether each number takes room, even if all are 0. Of numbers that tell how much memory or time a message takes, so
+// Whether each number takes room, even if all are 0. For numbers that tell how much memory or time a message takes, so
 // that there are no more of them than bytes that came.
 enum class Room : std::uint8_t { kAsNeeded, kAlways };
 

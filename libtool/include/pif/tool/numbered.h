@@ -54,14 +54,14 @@ class NumberedSender {
   // destination. A message does not cross a multiple of piece_rows, which is at most half a window.
   NumberedSender(std::uint32_t destinations, bool fixed_length, std::uint64_t piece_rows, Place place);
   // Before anything is put: how far it may go there. memory: for records of one length, the destination's window, row r
-  // at r mod its rows. What there is room for when it is put goes there at once, and its message has only word of it
+  // at r mod its rows. A row that there is room for when it is put goes there at once; its message only mentions it
   // (RowMessage::placed). Both outlive the sender.
   void open(std::uint32_t to, const Credit& credit, std::span<std::byte> memory);
 
   // Numbers rise between two flushes. `head` and `record` together are the record; both stay where they are until the
   // flush.
   void put(std::uint64_t number, std::span<const std::byte> head, std::span<const std::byte> record);
-  // What was put may go; its memory is the caller's again.
+  // Lets all that was put go; its memory is the caller's again.
   void flush();
   // Sends what the credit allows, by emit(), which uses it; whether that was anything. An error is emit's, and that
   // message is lost.

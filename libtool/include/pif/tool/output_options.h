@@ -15,7 +15,7 @@ class App;
 
 namespace pif::tool {
 
-// What the user asked for.
+// The user's options.
 struct OutputOptions {
   std::optional<std::uint32_t> width;
   std::vector<std::string> nodes;  // LFSs by name or NodeId, in order

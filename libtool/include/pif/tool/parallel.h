@@ -9,8 +9,8 @@
 namespace pif::tool {
 
 // f(i) for each i below `parts`, on up to `threads` threads of OpenMP; on one where the program is not compiled for it
-// (-fopenmp). f is a kernel: no I/O, no messages, no locks, and no allocation but of what a long key needs. Of what f
-// throws, one is thrown when all parts have ended.
+// (-fopenmp). f is a kernel: no I/O, no messages, no locks, and no allocation but of what a long key needs. If f
+// throws, one exception is thrown again when all parts have ended.
 template <typename F>
 void for_each_part(unsigned threads, std::size_t parts, const F& f) {
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__)

@@ -1,6 +1,6 @@
 // The records of an input by what is in them: each goes to the worker that a function names, say by a hash of its key.
-// So all records of one key are with one worker. What comes is kept in scratch files, one of each sender. A record
-// travels once, in large messages. Not thread-safe.
+// So all records of one key are with one worker. Records that come are kept in scratch files, one for each sender. A
+// record travels once, in large messages. Not thread-safe.
 //
 //   const auto owner = [&](auto, auto record) { return hash(key_of(record)) % p; };
 //   PIF_TRY_VALUE(auto mine, Partition::make(worker, team, *input, owner));
@@ -38,7 +38,7 @@ class Partition {
   // The next of them, in the order of their numbers, up to kBatchBytes; false at the end. The batch is replaced: of
   // variable records, whose `first` says nothing. kCorrupt names a worker that sent what cannot be.
   [[nodiscard]] Result<bool> next(RowBatch& batch);
-  // Of the records of the last batch, rising. Valid until the next one.
+  // The rows of the last batch's records, rising. Valid until the next one.
   std::span<const RecordNumber> numbers() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a cost formula says of a job: its phases, and the terms that each is the sum of. Pure values.
+// The prediction of a cost formula for a job: its phases, and the terms that each is the sum of. Pure values.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct PhasePrediction {
   std::string name;
   Terms terms;
 
-  // Of all its terms.
+  // The sum of all its terms.
   double seconds() const;
   // The name of the largest; empty if there is none.
   std::string largest() const;
@@ -30,7 +30,7 @@ struct Prediction {
 
   // Behind those before it.
   void add(std::string phase, Terms terms);
-  // Of all phases.
+  // The sum of all phases.
   double seconds() const;
   // nullptr: there is no such phase. Valid until the next add().
   const PhasePrediction* find(const std::string& phase) const;
@@ -41,7 +41,7 @@ struct Prediction {
 // The longer of two, as where things happen at the same time.
 Terms longer(Terms a, Terms b);
 
-// What a job is, apart from what its workers do.
+// A job's shape, apart from the work of its workers.
 struct JobShape {
   std::uint64_t component_bytes = 0;  // that the busiest LFS makes durable
 };

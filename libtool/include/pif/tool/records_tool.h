@@ -13,7 +13,7 @@
 //   tool.make = [](std::string_view) { return std::make_unique<Even>(); };
 //   return main(argc, argv, records_tool(std::move(tool)));
 //
-// What the records of a worker give is kept in scratch files until the numbers of all are known (numbering.h): bytes of
+// The output of a worker's records is kept in scratch files until the numbers of all are known (numbering.h): bytes of
 // the output, once more written and read.
 #pragma once
 
@@ -32,7 +32,7 @@
 
 namespace pif::tool {
 
-// What some records of the input give, in order.
+// The output of some records of the input, in order.
 class Records {
  public:
   // At most kRecordLengthMax bytes, else the job fails.
@@ -69,18 +69,18 @@ class RecordFunction {
   // The same for a batch of the input's component, for who looks at all of it at once: counts gets, for each record,
   // how many were added.
   virtual Status take_batch(const Input& input, RowBatch& batch, Records& out, std::vector<std::uint32_t>& counts);
-  // What it has found in all, at most kJobResultBytesMax; and takes what another one found. So threads are put
-  // together, in the order of their workers, and at last all workers, by a function at the controller. kInvalid: it
-  // cannot be read.
+  // Its result in all, at most kJobResultBytesMax; and adds the result of another one. So threads are put together,
+  // in the order of their workers, and at last all workers, by a function at the controller. kInvalid: it cannot be
+  // read.
   virtual std::string found() { return {}; }
   virtual Status add(std::string_view /*found*/) { return {}; }
 };
 
 using MakeFunction = std::function<Result<std::unique_ptr<RecordFunction>>(std::string_view value)>;
 
-// What a worker of records_tool() does, for a tool with a command line of its own: all records of the input through
-// functions that `make` makes, from Worker::value(), and what they found is the worker's result. Called by all workers;
-// a step of a team of its own. output: null: what is added to Records goes nowhere. Errors: the functions';
+// The work of a worker of records_tool(), for a tool with a command line of its own: passes all records of the input
+// through functions that `make` makes from Worker::value(); their findings are the worker's result. Called by all
+// workers; a step of a team of its own. output: null: what is added to Records goes nowhere. Errors: the functions';
 // kUnsupported: a record does not fit a file of fixed records; kTooLarge; else as Numbering's and OrderedOutput's.
 [[nodiscard]] Status make_records(Worker& worker, Input& input, Output* output, const MakeFunction& make);
 
@@ -88,7 +88,7 @@ struct RecordsTool {
   std::string name, summary, examples;     // as Tool's
   std::function<void(CLI::App&)> options;  // adds the tool's own; may be empty
   bool has_output = true;                  // NAME SRC DST; else NAME SRC, and what is added to Records goes nowhere
-  // Of DST; nothing: the source's. Fixed records must have that length, but for the last one.
+  // The format of DST; nothing: the source's. Fixed records must have that length, but for the last one.
   std::optional<Format> format;
   std::function<std::string()> value;  // for make() at the workers; may be empty
   MakeFunction make;

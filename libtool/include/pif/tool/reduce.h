@@ -34,7 +34,7 @@ class Reduction {
   Result<std::string> all(std::string_view own);
   // Nothing at other workers than `to`.
   Result<std::string> to_one(std::string_view own, std::uint32_t to);
-  // What all workers before this one gave; `before` is what there is before the first one.
+  // The combined values of all workers before this one; `before` stands for those before the first one.
   Result<std::string> before(std::string_view own, std::string before);
 
  private:
@@ -66,7 +66,7 @@ template <PackedNumber T>
 std::string_view bytes_of(std::span<const T> numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()};
 }
-// Of whole numbers.
+// For whole numbers.
 template <PackedNumber T>
 std::vector<T> numbers_of(std::string_view bytes) {
   std::vector<T> numbers(bytes.size() / sizeof(T));

@@ -1,4 +1,4 @@
-// What a tool did and how long it took: for --report and --json, and for people. Thread-safety: none.
+// The work of a tool and how long it took: for --report and --json, and for people. Thread-safety: none.
 #pragma once
 
 #include <chrono>
@@ -42,7 +42,7 @@ struct Report {
   };
   std::vector<Lap> laps;
 
-  // What the tool has found out, in order: "results" of the JSON document.
+  // The tool's findings, in order: "results" of the JSON document.
   using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
   std::vector<std::pair<std::string, Value>> results;
   // Behind those before it. name: as scripts will look for it; one that was added before is added again.
@@ -50,8 +50,8 @@ struct Report {
 
   // Parts of the phase "work", in order, as the workers took them.
   std::vector<std::pair<std::string, Duration>> parts;
-  // What the tool's cost formulas said of the whole job; nothing without a calibration, and `calibration` says why, or
-  // when that was made (Controller::predict).
+  // The prediction of the tool's cost formulas for the whole job; nothing without a calibration, and `calibration` says
+  // why, or when that was made (Controller::predict).
   std::optional<Prediction> prediction;
   std::string calibration;
 
@@ -60,11 +60,11 @@ struct Report {
     std::string part;
     std::optional<double> predicted;  // seconds
     std::optional<double> measured;
-    // Where a part of over 0.2 s is off by more than a quarter of what it took: the term that says most of it. Of the
-    // total: the part that is off most, and its term.
+    // Where a part of over 0.2 s is off by more than a quarter of what it took: the term that says most of it. The part
+    // of the total that is off most, and its term.
     std::string to_blame;
   };
-  // Of all that was predicted, in order; without a prediction, of `parts` as they were measured.
+  // A row for each prediction, in order; without one, for `parts` as they were measured.
   std::vector<Comparison> comparisons() const;
 
   // Adds to the phase, which is made if it is new. total(): of all phases.

@@ -1,5 +1,5 @@
-// What each worker has for each other: bytes that are gathered into large messages, with back-pressure. The order of
-// what goes from one worker to another stays; where a message ends says nothing but that an item is whole. Not
+// Bytes of each worker for each other, gathered into large messages, with back-pressure. The order of what goes
+// from one worker to another stays; where a message ends says nothing but that an item is whole. Not
 // thread-safe.
 //
 //   Scatter scatter(team, worker.width(), [&](std::uint32_t from, auto bytes) { return take(from, bytes); });
@@ -29,7 +29,7 @@ class Scatter {
   // Made by all workers: a talk of the team, which outlives it.
   Scatter(Team& team, std::uint32_t width, Take take);
 
-  // What is still to be sent to that worker: whole items are added.
+  // The bytes still to be sent to that worker: whole items are added.
   std::string& to(std::uint32_t rank) { return bodies_[rank]; }
   // Sends that if it is large enough, and waits while much is under way. Cheap: for every item. Errors of it and of
   // end(): take's, and the talk's.

@@ -1,7 +1,7 @@
 // A file without a name on the disk of the worker's LFS, for what does not fit into memory: written from its front,
 // then mapped, perhaps by all workers of the machine (Team::share). It is gone with the last process that has it,
-// however that ends. What is read from it through its mapping is in the page cache, not in the worker's own memory; and
-// page by page, unless it was asked for (read_ahead.h).
+// however that ends. Bytes read through its mapping are in the page cache, not in the worker's own memory; they come
+// page by page, unless they were asked for (read_ahead.h).
 //
 // Const calls from several threads are fine. Where the disk cannot give a page of its mapping, the worker that touches
 // it ends, and its user reads which file it was and why. A job fails if the disk did not take what one of its workers
@@ -62,7 +62,7 @@ class Scratch {
   std::span<std::byte> space() { return is_writable_ ? mapped_ : std::span<std::byte>(); }
   // To a worker on this machine, once it is mapped.
   [[nodiscard]] Result<Handle> share() const;
-  // What share() gave; kInvalid if it has not `size` bytes. Others' allocated ones are writable here too.
+  // Opens what share() gave; kInvalid if it has not `size` bytes. Others' allocated ones are writable here too.
   static Result<Scratch> adopt(Handle handle, std::uint64_t size, bool writable = false);
 
  private:

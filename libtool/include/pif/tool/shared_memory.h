@@ -17,7 +17,7 @@ class SharedMemory {
   // Zeroed, of exactly `bytes` bytes for as long as it lives: nobody can shrink it under the others. 0: none. kIo and
   // the like: the machine gives none.
   static Result<SharedMemory> make(std::size_t bytes);
-  // What share() of another process gave; kInvalid unless it is memory of `bytes` bytes that nobody can shrink.
+  // Maps what share() of another process gave; kInvalid unless it is memory of `bytes` bytes that nobody can shrink.
   static Result<SharedMemory> adopt(Handle handle, std::size_t bytes);
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&& other) noexcept;

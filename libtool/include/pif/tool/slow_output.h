@@ -13,7 +13,7 @@ namespace pif::tool {
 // Writes what it is given without waiting: what a pipe does not take now waits here.
 class SlowOutput {
  public:
-  // Of what waits; over that it is full.
+  // The most bytes that wait; over that it is full.
   static constexpr std::size_t kBytesMax = 4u << 20;
 
   // It waits until push() or finish().
@@ -21,7 +21,7 @@ class SlowOutput {
   // For StreamTaker::is_full: true while it is full, though as much as goes was written. After an error of that it is
   // false: StreamTaker::take can say it, and this cannot.
   bool is_full();
-  // That error.
+  // The error.
   const Status& written() const { return written_; }
   // Writes as much as goes now. kCancelled: nobody reads any more; kIo and kNoSpace: as write(2).
   [[nodiscard]] Status push();

@@ -1,5 +1,5 @@
-// What workers find, as they find it: records that the controller gets in the order of their numbers, from all workers
-// together, in bounded memory. A worker that is ahead of the others waits.
+// Findings of workers, as they find them: records that the controller gets in the order of their numbers, from all
+// workers together, in bounded memory. A worker that is ahead of the others waits.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// What the workers of a job do together: barriers, gathering, memory and outputs in common, turns. Every worker calls
-// the same functions in the same order; each call is one step, and so is a talk (channel.h). A worker's death ends the
-// job, and so everybody's wait. What is common goes up a tree of workers and down again.
+// Common work of a job's workers: barriers, gathering, memory and outputs in common, turns. Every worker calls the same
+// functions in the same order; each call is one step, and so is a talk (channel.h). A worker's death ends the job, and
+// so everybody's wait. Common values go up a tree of workers and down again.
 //
 // Sharing memory and outputs needs all workers on one machine: kUnavailable otherwise. A message that is lost between
 // machines is no error of a step: the controller ends the job (docs/PROTOCOL.md). Errors of all steps: kTimeout
@@ -39,20 +39,20 @@ class Team {
 
   // Returns when all workers have called it.
   [[nodiscard]] Status barrier();
-  // What every worker gave, by rank. Every worker gets it and has it in memory; kTooLarge from 2 GiB on.
+  // The values of every worker, by rank. Every worker gets it and has it in memory; kTooLarge from 2 GiB on.
   Result<std::vector<std::string>> all_gather(std::string value);
   // The same for one worker alone: what every worker gave, by rank; nothing at the others. kInvalid: there is no worker
   // `to`.
   Result<std::vector<std::string>> gather(std::string value, std::uint32_t to = 0);
   // One value for each worker, by rank; comes back what each had for this one, by rank. kInvalid: not one for each.
   Result<std::vector<std::string>> all_to_all(const std::vector<std::string_view>& values);
-  // What all gave, put together by f, which adds one value to another: whatever the order, it gives the same. Everybody
+  // The values of all, put together by f, which adds one value to another and gives the same in any order. Everybody
   // gets it. Along a tree: no worker has more than a few values in memory. (Numbers place by place: reduce.h.)
   Result<std::string> all_reduce(std::string value,
                                  const std::function<Status(std::string& to, std::string_view value)>& f);
-  // What the worker of that rank gave; the others' values do not count. kInvalid: there is no such rank.
+  // The value of the worker of that rank; the others' values do not count. kInvalid: there is no such rank.
   Result<std::string> broadcast(std::string value, std::uint32_t from = 0);
-  // What every worker gave, by rank. kCorrupt names a worker that gave another number of values than this one.
+  // The values of every worker, by rank. kCorrupt names a worker that gave another number of values than this one.
   Result<std::vector<std::vector<std::uint64_t>>> all_gather_numbers(const std::vector<std::uint64_t>& values);
   // The sums, place by place, of what all gave, which has the same number of places everywhere. kCorrupt: one does not
   // fit 64 bits.
@@ -68,8 +68,8 @@ class Team {
   // component::Writers as these say. The owner of a component says how it ended (Output::set_tail), when all others are
   // done with it. kCorrupt names a worker that did not pass its own.
   Result<std::vector<component::Files>> share_output(Output& output);
-  // The components of `input` on all its LFSs, by LfsIndex, for checked reads; empty where there are no rows. What is
-  // read through them is not counted as read by `input`.
+  // The components of `input` on all its LFSs, by LfsIndex, for checked reads; empty where there are no rows. Reads
+  // through them are not counted as reads of `input`.
   Result<std::vector<std::unique_ptr<Input>>> share_input(Input& input);
   // One worker after another, by rank: f gets what its predecessor left (the first one: an empty string) and changes it
   // for its successor. Does not wait for the others' turns. An error of f is returned, and those after it wait in vain.
@@ -83,7 +83,7 @@ class Team {
   // Everybody's `own`, by rank: a SharedMemory or a Scratch of so many bytes.
   template <typename T, typename Adopt>
   Result<std::vector<T>> share_any(const T& own, std::uint64_t bytes, bool only_near, const Adopt& adopt);
-  // What all workers on this machine gave, by rank; what this one gave is there, too, as another handle. kUnavailable,
+  // The handles of all workers on this machine, by rank; this one's is there, too, as another handle. kUnavailable,
   // unless only_near: not all are on this machine.
   Result<std::vector<Handles>> pass_to_all(Handles own, bool only_near);
   [[nodiscard]] Status pass(std::uint32_t to, std::span<const std::uint32_t> owners, const std::vector<Handles>& all);

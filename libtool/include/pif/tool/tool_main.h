@@ -31,10 +31,10 @@ class App;
 
 namespace pif::tool {
 
-// What --explain prints: names and values, in order.
+// The output of --explain: names and values, in order.
 using Plan = std::vector<std::pair<std::string, std::string>>;
 
-// What predictions in a plan rest on: whether there is a calibration (or what to do), and what is assumed of a file of
+// The basis of predictions in a plan: whether there is a calibration (or what to do), and what is assumed of a file of
 // so many bytes.
 void add_assumptions(Plan& plan, const Result<Calibration>& calibration, std::uint64_t bytes);
 
@@ -56,7 +56,7 @@ inline constexpr const char* kWorkerRole = "--pif-worker";
 // errors on stderr. Returns the exit code. Once per process, before it has other threads.
 int main(int argc, char** argv, const Tool& tool);
 
-// What most tools' control ends with: runs the job and commits the outputs. kDone, or their errors.
+// The end of most tools' control: runs the job and commits the outputs. kDone, or their errors.
 [[nodiscard]] Result<ExitCode> run_and_commit(Controller& controller, const Job& job = {});
 
 // Writes all of it to standard output, at once. kIo and others if it does not take it.

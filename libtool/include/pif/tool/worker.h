@@ -39,11 +39,11 @@ namespace pif::tool {
 
 class Worker;
 
-// Of Worker::set_result. The controller has those of all workers in memory at once; what an LFS keeps until then counts
-// as kJobValueBytesMax says (controller.h).
+// Limit of Worker::set_result. The controller has those of all workers in memory at once; what an LFS keeps until then
+// counts as kJobValueBytesMax says (controller.h).
 inline constexpr std::size_t kJobResultBytesMax = 16u << 20;
 
-// What a worker process does. An error ends the whole job and is shown to the user, with worker and node.
+// The work of a worker process. An error ends the whole job and is shown to the user, with worker and node.
 using WorkerFunction = std::function<Status(Worker&)>;
 
 // Where a worker takes mail from others of its job.
@@ -56,7 +56,7 @@ struct Mailbox {
   proto::Endpoints at;  // with the port
 };
 
-// What a worker is given: sockets in the real world, or a simulation's.
+// The world of a worker: sockets in the real world, or a simulation's.
 struct WorkerWorld {
   net::Messenger& messenger;    // for the connection below
   component::Storage& storage;  // adopts passed descriptors
@@ -75,7 +75,7 @@ class Worker {
   // How a worker ended, for its process.
   struct Outcome {
     Status status;             // how `work` ended, or what went wrong around it
-    bool is_reported = false;  // the controller hears of it: nobody else need be told
+    bool is_reported = false;  // the controller hears of it: nobody else need know
     // Whether it ended well.
     explicit operator bool() const { return status.has_value(); }
   };
@@ -130,8 +130,8 @@ class Worker {
   // worker.
   [[nodiscard]] Result<Input*> input(std::size_t i);
   [[nodiscard]] Result<Output*> output(std::size_t i);
-  // Gives an input back with its descriptors, for who has very many, one after another; input() attaches it again. What
-  // it has read counts. i < input_count().
+  // Gives an input back with its descriptors, for who has very many, one after another; input() attaches it again.
+  // Reads are counted. i < input_count().
   void close_input(std::size_t i);
 
   // A new scratch file on the disk of the worker's LFS. It may outlive the worker object.
@@ -141,7 +141,7 @@ class Worker {
   void progress(std::uint64_t bytes_done, std::uint64_t bytes_total);
   // Whether one of the job's workers stops for a debugger, so that the others need patience.
   bool is_debugged() const;
-  // What is done from now on, until the next call: for a trace (Controller::trace), and nothing without one.
+  // Names the work from now on, until the next call: for a trace (Controller::trace), and nothing without one.
   void begin_phase(const std::string& name);
   // The tool's own result, at most kJobResultBytesMax, else the worker ends with kTooLarge; the controller gets all of
   // them by rank.
@@ -153,7 +153,7 @@ class Worker {
   // Counted in the tool's report.
   void count_sent(std::uint64_t record_bytes);
 
-  // Of the worker's world: real, or a simulation's, so that tools can be simulated. Valid as long as the worker.
+  // From the worker's world: real, or a simulation's, so that tools can be simulated. Valid as long as the worker.
   Clock& clock();
   Entropy& entropy();
 

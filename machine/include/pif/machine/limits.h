@@ -1,6 +1,6 @@
-// What this process may use of its machine: what the kernel and its control groups (cgroups(7)) leave to it. Groups of
-// version 1, of version 2, or of both at once, as many systems mount them; a container's limits are such groups'. Any
-// thread. Each call reads some files: tens of microseconds.
+// Limits of this process on its machine: those of the kernel and of its control groups (cgroups(7)). Groups of version
+// 1, of version 2, or of both at once, as many systems mount them; a container's limits are such groups'. Any thread.
+// Each call reads some files: tens of microseconds.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What is mounted on this machine, as the process sees it (proc(5), mountinfo). Any thread.
+// The mounts of this machine, as the process sees them (proc(5), mountinfo). Any thread.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// What the elements of a matrix are, whose rows lie packed in memory or in records: element c of a row is at bits
-// [c * bits, (c + 1) * bits) of it. Elements of whole bytes keep their bytes as they are.
-// Pure; any thread.
+// The elements of a matrix whose rows lie packed in memory or in records: element c of a row is at bits
+// [c * bits, (c + 1) * bits) of it. Elements of whole bytes keep their bytes as they are. Pure; any
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Element {
   static constexpr bool is_width(std::uint64_t bits) { return bits >= 1 && bits <= 64 && (bits & (bits - 1)) == 0; }
   constexpr bool operator==(const Element&) const = default;
 
-  // Of a row: the bits behind its last element are padding.
+  // Bytes of a row: the bits behind its last element are padding.
   constexpr std::uint64_t bytes_of(std::uint64_t elements) const { return (elements * bits + 7) / 8; }
   // Elements that begin and end with a byte: their number is a multiple of this.
   constexpr std::uint32_t per_byte() const { return bits < 8 ? 8 / bits : 1; }

@@ -43,7 +43,7 @@ class Caller {
 
   void measure(Stats* stats) { calls_.measure(stats); }  // as Calls has it
 
-  // Of the constructor: for its clock, and for connecting. Only the caller receives from it.
+  // The constructor's messenger: for its clock, and for connecting. Only the caller receives from it.
   Messenger& messenger() { return messenger_; }
   // For what is driven by steps and does not wait itself: pump() gives it its replies.
   Calls& calls() { return calls_; }

@@ -38,8 +38,8 @@ class Calls {
   // (wire::kOperations) is kInternal. Fails the calls of a lost peer with kUnavailable, but returns
   // false for kClosed, because others keep state about peers too; and for requests and wakes, which are not ours.
   bool offer(Delivery& delivery);
-  // Fails what is late. Call at or after next_deadline(). Who comes more than kCameLate after it was stopped, or busy,
-  // and answers may lie unread: nothing is late before the same time has passed again.
+  // Fails what is late. Call at or after next_deadline(). A caller that comes more than kCameLate after it was stopped,
+  // or busy, and answers may lie unread: nothing is late before the same time has passed again.
   void expire();
   Time next_deadline() const;  // kNever when nothing is under way
   // Forgets a call; its on_reply is not called.
@@ -98,7 +98,7 @@ Packet packet_of(R request) {
   wire::OperationOf<R>::add_request(packet.envelope) = std::move(request);
   return packet;
 }
-// What answers a request of type R, out of a packet that Calls gave for it; errors are handed on. A body and handles
+// The reply to a request of type R, out of a packet that Calls gave for it; errors are handed on. A body and handles
 // are dropped: who wants these takes the packet.
 template <wire::Request R>
 Result<wire::ReplyTo<R>> reply_in(Result<Packet> packet) {

@@ -1,7 +1,7 @@
-// Who is next, where many peers want more than can be done at once: deficit round robin, counted in bytes (Shreedhar
-// and Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995). There the length of a packet is known before
-// it is sent. Here nobody knows before what a request costs, so a peer pays afterwards, and waits until it has paid.
-// Pure: no clock, no I/O. Thread-safety: none.
+// The next peer, where many want more than can be done at once: deficit round robin, counted in bytes (Shreedhar and
+// Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995). There the length of a packet is known before it
+// is sent. Here nobody knows before what a request costs, so a peer pays afterwards, and waits until it has paid. Pure:
+// no clock, no I/O. Thread-safety: none.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace pif::net {
 
-// What a peer may cost in its turn, and what everything that is taken costs at least. A request by message takes an LFS
-// about 10 us whatever it asks for, in which it reads and checks 64 KiB.
+// The cost a peer may have in its turn, and the least cost of everything that is taken. A request by message takes an
+// LFS about 10 us whatever it asks for, in which it reads and checks 64 KiB.
 inline constexpr std::int64_t kTurnBytes = 64 << 10;
 
 // T: what waits; movable.
@@ -60,7 +60,7 @@ class FairQueue {
       ring_.push_back(id);
     }
   }
-  // What was taken for it has cost so many bytes beside kTurnBytes. A peer that neither waits nor owes pays nothing.
+  // Charges it so many bytes beside kTurnBytes for what was taken. A peer that neither waits nor owes pays nothing.
   void charge(PeerId peer, std::uint64_t bytes) {
     const auto found = peers_.find(peer);
     if (found == peers_.end()) return;
@@ -72,7 +72,7 @@ class FairQueue {
     const auto found = peers_.find(peer);
     return found != peers_.end() && found->second.balance <= 0;
   }
-  // The peer is gone. What has waited of it, the oldest first.
+  // The peer is gone. Its items that wait, the oldest first.
   std::vector<T> drop(PeerId peer) {
     std::vector<T> out;
     const auto found = peers_.find(peer);
@@ -92,7 +92,7 @@ class FairQueue {
     ring_.clear();
   }
 
-  // What waits: items and their bytes, of all peers or of one.
+  // The items that wait and their bytes, of all peers or of one.
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   std::uint64_t bytes() const { return bytes_; }

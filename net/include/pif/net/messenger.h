@@ -22,7 +22,7 @@ namespace pif::net {
 
 using PeerId = std::uint64_t;  // of one messenger; never reused; 0: none
 
-// What the transport itself vouches for.
+// The identity that the transport itself vouches for.
 struct Identity {
   enum class Via : std::uint8_t { kUnix, kIpc, kTcp, kCurve, kSimulated };
   Via via = Via::kIpc;

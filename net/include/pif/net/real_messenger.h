@@ -31,7 +31,8 @@ struct ListenOptions {
                             // was removed is no longer heard within 2 s
   std::string host_folder;  // the same for daemons of other hosts; their keys speak for no user (Identity::has_uid)
   std::string only_key;     // instead of the folders: the one public key that may connect
-  // Is told who was refused, in a line for people; of one key not more often than once a minute. From receive().
+  // Gets a line for people about a peer that was refused; for one key not more often than once a minute. From
+  // receive().
   std::function<void(const std::string& what)> on_refused;
 };
 

@@ -1,5 +1,5 @@
-// What a daemon or a client did: how often each operation was asked for, how it ended, how long it took. One thread, no
-// locks. The first request of an operation allocates its place, later ones nothing.
+// Counts of a daemon or a client: how often each operation was asked for, how it ended, how long it took. One thread,
+// no locks. The first request of an operation allocates its place, later ones nothing.
 #pragma once
 
 #include <array>

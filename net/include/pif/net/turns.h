@@ -1,4 +1,4 @@
-// What a daemon's peers ask of it, in turn (docs/PROTOCOL.md "Turns"): one that asks for much does not hold up others
+// The requests of a daemon's peers, in turn (docs/PROTOCOL.md "Turns"): one that asks for much does not hold up others
 // who ask for little, whatever connections they have. It stands between the messenger and the daemon's loop. Everything
 // that has come is taken in, up to a bound, and handed out peer by peer (fair_queue.h). One thread, the messenger's.
 #pragma once
@@ -32,21 +32,21 @@ class Turns {
   Turns(Messenger& messenger, std::string node) : messenger_(messenger), node_(std::move(node)) {}
 
   // As Messenger::receive(). Requests come in turn, those of one peer in their order; answers, wakes and closed
-  // connections come before all of them. What a peer has sent before it closed its connection comes before that, but
-  // for reads, which nobody waits for any more. What one peer has waiting above the limits is refused with kBusy.
+  // connections come before all of them. Requests that a peer sent before it closed its connection come before that,
+  // but for reads, which nobody waits for any more. Requests of one peer above the limits are refused with kBusy.
   Result<std::optional<Arrival>> receive(Time deadline);
   // Takes in what is there, or what comes first by the deadline, and hands out nothing.
   Status take_in(Time deadline);
-  // What was handed out has cost its peer so many bytes: scanned, received and sent.
+  // Charges the peer of what was handed out so many bytes: scanned, received and sent.
   void charge(PeerId peer, std::uint64_t bytes);
   // Nothing of it is handed out any more.
   void drop(PeerId peer);
-  // What all that was handed out has cost so far.
+  // The cost of all that was handed out so far.
   std::uint64_t cost() const { return cost_; }
 
-  // Who it is, for people. It is forgotten with its connection.
+  // The peer's name, for people. It is forgotten with its connection.
   void introduce(PeerId peer, std::string_view program, std::uint32_t uid);
-  // Who waits: peers and peers_waiting.
+  // Fills in peers and peers_waiting.
   void describe(proto::StatsReply& reply) const;
 
  private:

@@ -1,4 +1,4 @@
-// Who keeps a file's length beside its LFS 0. Pure; any thread.
+// The LFSs that keep a file's length beside its LFS 0. Pure; any thread.
 #pragma once
 
 #include "pif/base/assert.h"

@@ -5,9 +5,9 @@
 // a and a + m/2 are companions and have the same size B >= 2. The thesis has one array of cells for a bevy, in which
 // cell (r, c) is a parity record iff c = r mod B; it protects data of the companion bevy. Stored rows are dense: row q
 // of an LFS is its q-th data cell, and its parity row j is its j-th parity cell, so a block of B cell rows is B - 1
-// rows and one parity row. A cell's row is for pictures only. What placement guarantees, and what of the thesis's
-// claims it does not: docs/ARCHITECTURE.md "Placement".
-// Pure; values; any thread.
+// rows and one parity row. A cell's row is for pictures only. The guarantees of placement, and the
+// claims of the thesis that it does not keep: docs/ARCHITECTURE.md "Placement". Pure; values; any
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The patterns that interfaces know, each as its paper defines it. They describe one side of a request: what has a file
 // stride and a memory stride there is built once for each. "Galley" is Nieuwejaar and Kotz, "The Galley parallel file
 // system", Parallel Computing 1997.
-// What is wrong in a pattern is found when it is compiled (pattern.h); only what cannot even be written down fails
+// Mistakes in a pattern are found when it is compiled (pattern.h); only those that cannot even be written down fail
 // here. Pure; any thread.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Stride {
 [[nodiscard]] Result<Pattern> nested_strided(std::int64_t offset, std::uint64_t record_size,
                                              std::span<const Stride> innermost_first);
 
-// What an offset of a batch counts from.
+// The origin of a batch's offsets.
 enum class Origin {
   kAbsolute,     // offset 0 of the request
   kPrevious,     // where the batch before it in its vector begins; for the first, where the enclosing batch is

@@ -27,7 +27,7 @@ class Compiled {
   // and what walks over it, and stays as it is.
   [[nodiscard]] static Result<Compiled> make(const Pattern& pattern);
 
-  // Of one tile.
+  // Bytes and bounds of one tile.
   std::uint64_t bytes() const { return bytes_; }
   Bounds bounds() const { return bounds_; }
   // From one tile to the next.
@@ -35,12 +35,12 @@ class Compiled {
   // Whether each piece begins at or behind the end of the one before, in all tiles.
   bool is_rising() const { return is_rising_; }
 
-  // Of the tiles in which bytes skip to skip + bytes are, moved by `displacement`: what is walked may reach less far.
-  // Without bytes, the displacement. kTooLarge: 64 bits do not reach it, or skip + bytes is over kBytesMax.
+  // The bounds of the tiles in which bytes skip to skip + bytes are, moved by `displacement`: a walk may reach less
+  // far. Without bytes, the displacement. kTooLarge: 64 bits do not reach it, or skip + bytes is over kBytesMax.
   [[nodiscard]] Result<Bounds> bounds(std::int64_t displacement, std::uint64_t skip, std::uint64_t bytes) const;
 
   // A level as it is walked. Invariants: one without children has bytes; one with children has at least two
-  // repetitions. What is repeated once has stride 0.
+  // repetitions. A node that is repeated once has stride 0.
   struct Node {
     std::int64_t offset = 0;
     std::uint64_t count = 1;
@@ -62,7 +62,7 @@ class Compiled {
     const Level* end = nullptr;
     std::vector<std::uint64_t> begins;  // bytes before each kBeginEvery-th of them
   };
-  // Of a node that is the leaf of one; valid as long as nodes().
+  // The list of a node that is the leaf of one; valid as long as nodes().
   const List& list(const Node& node) const { return lists_[node.list]; }
   // All levels; the last is the root, whose repetitions are the tiles, of more than kBytesMax bytes together. A pattern
   // of one level may be merged with it. The pointer is valid as long as this object is neither assigned to nor moved

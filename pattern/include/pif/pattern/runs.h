@@ -87,7 +87,7 @@ class RunDecoder {
   // must outlive the decoder.
   [[nodiscard]] static Result<RunDecoder> make(std::span<const std::byte> bytes, const RunLimits& limits);
 
-  // Of all runs together.
+  // Sums of all runs.
   std::uint64_t runs() const { return runs_; }
   std::uint64_t pieces() const { return pieces_; }
   std::uint64_t payload() const { return payload_; }

@@ -103,7 +103,7 @@ class Walker {
   std::uint64_t left_ = 0;
 
   const Compiled* pattern_ = nullptr;
-  // Of a leaf that is a list: the piece that is walked, and the end of all.
+  // In a leaf that is a list: the piece that is walked, and the end of all.
   const Level* item_ = nullptr;
   const Level* item_end_ = nullptr;
   unsigned depth_ = 0;                       // of the leaf

@@ -33,7 +33,7 @@ struct RunPair {
 // Allocates nothing; a pair takes what the pieces take.
 class Zip {
  public:
-  // Both walks have the same bytes left. What they walk over must outlive this.
+  // Both walks have the same bytes left. The patterns that they walk over must outlive this.
   Zip(const Walker& file, const Walker& memory) : file_(file), memory_(memory) {
     PIF_ASSERT(file.left() == memory.left(), file.left(), memory.left());
   }

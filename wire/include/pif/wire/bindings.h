@@ -1,4 +1,4 @@
-// What a daemon does for each operation that it has. It binds all of them before it serves; start() sees to that.
+// The handlers of a daemon's operations. It binds all of them before it serves; start() sees to that.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Between messages and the types that the rest works with. What comes from another process is checked here. Pure; any
+// Between messages and the types that the rest works with. Values from another process are checked here. Pure; any
 // thread.
 #pragma once
 

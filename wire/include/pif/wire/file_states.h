@@ -1,4 +1,4 @@
-// What became of a file, as the PIF Server tells LFSs (FileStatesReply.states). The numbers never change: other
+// The fate of a file, as the PIF Server sends it to LFSs (FileStatesReply.states). The numbers never change: other
 // releases have them, too.
 #pragma once
 

@@ -15,7 +15,7 @@
 
 namespace pif::wire {
 
-// Who may ask a daemon. The daemon checks it before the handler runs.
+// The peers that may ask a daemon. The daemon checks it before the handler runs.
 enum class Right : std::uint8_t {
   kNone,  // nobody: the daemon does not have this operation
   kAnybody,
@@ -151,7 +151,7 @@ struct Operation {
   Right at_lfs;
   Again again;
 
-  // What that daemon wants to be shown before it does it; kNone: it does not have the operation.
+  // The right that daemon checks before it does it; kNone: it does not have the operation.
   constexpr Right right_at(Daemon daemon) const { return daemon == Daemon::kServer ? at_server : at_lfs; }
 };
 
@@ -239,8 +239,8 @@ struct NeededRights {
   std::uint32_t rights = 0;  // pif::Rights; 0: no capability is needed
 };
 
-// What a request to an LFS must be allowed to do, and with which file: by the row of its operation, and the file that
-// the request itself names. File 0 with kMayManage: any. Attach alone says itself which of two rights it needs.
+// The right that a request to an LFS needs, and for which file: by the row of its operation, and the file that the
+// request itself names. File 0 with kMayManage: any. Attach alone says itself which of two rights it needs.
 template <Request R>
 NeededRights needed_rights([[maybe_unused]] const R& request) {
   constexpr Right right = OperationOf<R>::kRow.at_lfs;

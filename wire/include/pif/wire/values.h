@@ -73,7 +73,7 @@ enum RebuildState : std::uint32_t {
   kRebuildWaits = 2,    // for Rebuild
   kRebuilding = 3,      // under way
   kRebuildPauses = 4,   // what is left failed, and is tried again in a moment
-  kRebuildSettles = 5,  // all is there, and the server is being told
+  kRebuildSettles = 5,  // all is there, and the server is notified
 };
 
 }  // namespace pif::wire

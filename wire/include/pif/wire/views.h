@@ -14,8 +14,8 @@ namespace pif::wire {
 
 // As it travels, and as it is kept.
 std::string pack_view(const ClusterKey& key, const proto::View& view);
-// What pack_view() made. kBadCapability: nobody who has the key did; kInvalid: its nodes are not in order, or have
-// states that this program does not know.
+// Unpacks the result of pack_view(). kBadCapability: nobody who has the key did; kInvalid: its nodes are not in order,
+// or have states that this program does not know.
 [[nodiscard]] Result<proto::View> open_view(const ClusterKey& key, std::string_view packed);
 
 // "member", "lost", "rebuilding", "returning"; "unknown" for other numbers.
