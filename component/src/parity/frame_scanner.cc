@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "parity/frame_header.h"
+#include "pif/base/assert.h"
 #include "stream/stream.h"
 
 namespace pif::component {
@@ -27,6 +28,7 @@ class Window {
       if (n != bytes_.size()) size_ = offset + n;  // somebody has cut it off
       bytes_.resize(n);
     }
+    PIF_ASSERT(begin_ <= offset && offset - begin_ <= bytes_.size(), begin_, offset, bytes_.size());
     return std::span<const std::byte>(bytes_).subspan(offset - begin_);
   }
   Result<std::uint64_t> next_data(std::uint64_t offset) { return file_.next_data(offset); }
@@ -68,6 +70,7 @@ class Scanner {
  private:
   // Whether a frame begins here. It is passed then.
   Result<bool> take_frame() {
+    PIF_ASSERT(at_ % kFrameUnit == 0, at_);
     PIF_TRY_VALUE(const auto bytes, window_.at(at_, kFrameHeaderBytes));
     if (bytes.size() < kFrameHeaderBytes) return false;
     FrameHeader header;
@@ -82,6 +85,7 @@ class Scanner {
     PIF_TRY_VALUE(const auto behind, window_.at(end, to_unit(end) - end));
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(behind.size(), to_unit(end) - end); ++i)
       if (behind[i] != std::byte{0}) note({end + i, end + i + 1});
+    PIF_ASSERT(index_.end <= at_ && at_ < end, index_.end, at_, end);
     index_.end = at_ = to_unit(end);
     return true;
   }

@@ -106,6 +106,7 @@ Result<bool> PageCopy::step(std::uint64_t bytes) {
 
 // As many pages as one read of .psum gives, or about `bytes` bytes.
 Result<std::uint64_t> PageCopy::copy_batch(std::uint64_t bytes) {
+  PIF_ASSERT(!is_over(), done_, pages_);
   const std::uint64_t begin = end_, first = done_;
   const std::uint64_t entry_bytes = PageEntry::words_of(source_) * sizeof(std::uint64_t);
   std::uint64_t count = std::min(pages_ - done_, std::max<std::uint64_t>(kEntryBytesAtOnce / entry_bytes, 1));
@@ -132,6 +133,7 @@ Result<bool> PageCopy::copy_bytes(std::uint64_t at, std::span<std::byte> part) {
 
 Status PageCopy::copy_short_pages(Entries& entries, Range pages) {
   buffer_.resize(kCopyBytes);
+  PIF_ASSERT(entries.place(pages.end - 1).end - end_ <= kCopyBytes, pages.begin, pages.end, end_);
   const auto bytes = std::span(buffer_).first(entries.place(pages.end - 1).end - end_);
   const std::uint64_t begin = end_;
   PIF_TRY_VALUE(const bool are_there, copy_bytes(begin, bytes));
@@ -164,6 +166,7 @@ Status PageCopy::copy_long_page(Entries& entries, std::uint64_t i) {
 // These pages hold, and are in .par.
 Status PageCopy::keep(Entries& entries, Range pages) {
   if (pages.empty()) return {};
+  PIF_ASSERT(pages.end <= entries.count() && entries.place(pages.begin).begin == end_, pages.begin, pages.end, end_);
   PIF_TRY(to_.sums->write(entries.offset(pages.begin), entries.bound_to(target_, pages)));
   end_ = entries.place(pages.end - 1).end;
   done_ += pages.size();

@@ -69,6 +69,7 @@ Result<std::uint64_t> write_frames(FileId file, ParityFiles& files, std::uint64_
     pieces.push_back({kZeros.data(), to_unit(at) - at});
     at = to_unit(at);
   }
+  PIF_ASSERT(at % kFrameUnit == 0 && headers.size() == frames.size(), at, headers.size(), frames.size());
   if (!pieces.empty()) PIF_TRY(files.frames->write(end, pieces));
   return at;
 }

@@ -54,6 +54,7 @@ class PageWriter {
 
   // Seals entry i, of that page, whose vector is complete.
   void seal(std::uint64_t i, std::uint64_t page, std::uint64_t page_hash) {
+    PIF_ASSERT((i + 1) * words_ <= entries_.size(), i, words_, entries_.size());
     PageEntry out = entry(i);
     out.page_sum() = page_hash ^ chunk_mix(shape_.file, kPageStream, page);
     out.vector_sum() = out.sum_of_vector(shape_.file, page);
@@ -65,6 +66,7 @@ class PageWriter {
   // ---- fixed records ----
 
   Status write_fixed_batch(std::uint64_t first, std::uint64_t count) {
+    PIF_ASSERT(count > 0, first);
     const std::uint64_t rows = shape_.page_rows(), page_bytes = fixed_page_bytes(shape_);
     entries_.assign(count * words_, 0);
     bytes_.resize(count * page_bytes);
@@ -116,6 +118,7 @@ class PageWriter {
       return 0;
     }
     const std::uint64_t pages = rows / kVariablePageRows, old_begin = begin;
+    PIF_ASSERT(pages > 0 && pages <= count, pages, count);
     entries_.assign(pages * words_, 0);
     bytes_.clear();
     places_.assign(shape_.members(), 0);
@@ -133,6 +136,7 @@ class PageWriter {
   // The i-th page of members_, behind bytes_; its vector goes to entry i.
   void combine_page(std::uint64_t i) {
     PageHeader header;
+    PIF_ASSERT(members_.size() == shape_.members(), members_.size(), shape_.members());
     std::size_t bytes = sizeof header, at = bytes_.size();
     for (std::uint64_t row = 0; row < kVariablePageRows; ++row) {
       for (const PackedRows& rows : members_) {
@@ -186,6 +190,7 @@ class PageWriter {
       lengths.longest = std::max(lengths.longest, rows_.lengths[0]);
       entry(0).hash(member) ^= std::rotl(row_hash(rows_.bytes), static_cast<int>(row));
       if (rows_.bytes.size() > bytes_.size()) std::swap(rows_.bytes, bytes_);
+      PIF_ASSERT(rows_.bytes.size() <= bytes_.size(), member, rows_.bytes.size(), bytes_.size());
       xor_bytes(std::span(bytes_).first(rows_.bytes.size()), rows_.bytes);
     }
     return {};
@@ -194,6 +199,7 @@ class PageWriter {
   // hash_bytes() of what .par has there: the header comes first and is known last.
   Result<std::uint64_t> hash_back(Range place) {
     HashStream stream;
+    PIF_ASSERT(place.begin < place.end, place.begin, place.end);
     bytes_.resize(kReadBackBytes);
     for (std::uint64_t at = place.begin; at < place.end; at += bytes_.size()) {
       const auto part = std::span(bytes_).first(std::min<std::uint64_t>(bytes_.size(), place.end - at));

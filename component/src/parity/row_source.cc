@@ -74,6 +74,7 @@ class ReaderSource final : public RowSource {
 
   // Reads the rows that have been placed.
   Status fetch(PackedRows& out) {
+    PIF_ASSERT(starts_.size() == out.lengths.size(), starts_.size(), out.lengths.size());
     std::size_t total = 0;
     for (const std::uint32_t length : out.lengths) total += length;
     out.bytes.resize(total);
@@ -99,6 +100,7 @@ class ReaderSource final : public RowSource {
   Status read_span(Range place, std::size_t from, std::size_t to, std::span<std::byte> out,
                    std::span<const std::uint32_t> lengths) {
     if (place.size() == out.size()) return reader_.read_bytes(place.begin, out);
+    PIF_ASSERT(from < to && to <= starts_.size() && out.size() < place.size(), from, to, out.size(), place.size());
     span_.resize(std::max<std::size_t>(span_.size(), place.size()));
     PIF_TRY(reader_.read_bytes(place.begin, std::span(span_).first(place.size())));
     std::byte* at = out.data();

@@ -82,6 +82,7 @@ struct ExtentReader::Window {
   bool has(const Extent& extent) const { return extent.offset >= begin && extent.offset + extent.size <= end; }
   [[nodiscard]] Status check(const Extent& extent) {
     if (extent.offset >= known_begin && extent.offset + extent.size <= known_end) return {};  // as of most short ones
+    PIF_ASSERT(sums.has_value() && has(extent), extent.offset, extent.size, begin, end);
     const std::uint64_t first = extent.offset / chunk_bytes, last = (extent.offset + extent.size - 1) / chunk_bytes;
     for (std::uint64_t chunk = first; chunk <= last; ++chunk) {
       const std::size_t number = chunk - begin / chunk_bytes;
@@ -180,6 +181,7 @@ Status ExtentReader::fill_window(std::uint64_t first, std::uint64_t stop) {
     window.room = std::max<std::size_t>(end - begin, window.stream ? 0 : window.bytes_max());
     window.bytes = std::make_unique_for_overwrite<std::byte[]>(window.room);
   }
+  PIF_ASSERT(begin <= end && end - begin <= window.room, begin, end, window.room);
   const std::span<std::byte> into(window.bytes.get(), end - begin);
   if (window.stream) {
     PIF_TRY_VALUE(const std::size_t n, window.stream->read(*data_, begin, into));
@@ -206,6 +208,7 @@ Status ExtentReader::read_long(const Extent& extent) {
 
 Status ExtentReader::read_raw(std::uint64_t offset, std::span<std::byte> out) {
   PIF_TRY_VALUE(const std::size_t n, data_->read(offset, out));
+  PIF_ASSERT(n <= out.size(), offset, n, out.size());
   if (n < out.size()) std::memset(out.data() + n, 0, out.size() - n);
   return {};
 }

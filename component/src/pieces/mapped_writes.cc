@@ -52,6 +52,7 @@ Run next_run(std::span<const ConstExtent> extents) {
     ++run.count;
     if (!fits) break;
   }
+  PIF_ASSERT(run.count > 0 && run.begin <= run.end, run.count, run.begin, run.end);
   return run;
 }
 
@@ -85,6 +86,7 @@ class MappedWriter {
     std::size_t left_out = 0;  // pieces in front for which a mapping does not pay, or cannot be
     while (left_out < extents.size()) {
       const Run run = next_run(extents.subspan(left_out));
+      PIF_ASSERT(run.count <= extents.size() - left_out, run.count, left_out, extents.size());
       bool is_copied = false;
       if (is_usable_ && run.is_dense()) {
         PIF_TRY_VALUE(is_copied, copy(run, extents.subspan(left_out, run.count)));

@@ -27,6 +27,7 @@ std::uint64_t end_of(const ConstExtent& extent) { return extent.offset + extent.
 
 // How many of the first ones are written together: 0, or at least kTogetherMin.
 std::size_t count_together(std::span<const ConstExtent> extents) {
+  PIF_ASSERT(!extents.empty());
   const std::uint64_t begin = extents[0].offset;
   std::size_t count = 1;
   while (count < extents.size()) {
@@ -40,6 +41,7 @@ std::size_t count_together(std::span<const ConstExtent> extents) {
 
 Status write_together(File& data, std::span<const ConstExtent> extents, std::span<std::byte> buffer) {
   const std::uint64_t begin = extents.front().offset;
+  PIF_ASSERT(end_of(extents.back()) - begin <= buffer.size(), begin, extents.size(), buffer.size());
   const std::span<std::byte> window = buffer.first(end_of(extents.back()) - begin);
   PIF_TRY_VALUE(const std::size_t n, data.read(begin, window));
   if (n < window.size()) std::memset(window.data() + n, 0, window.size() - n);
@@ -71,11 +73,13 @@ class SumWriter {
     return {};
   }
   [[nodiscard]] Status add_bytes(std::span<const std::byte> bytes) {
+    PIF_ASSERT(bytes.size() % stream_.chunk_bytes == 0, bytes.size(), stream_.chunk_bytes);
     for (std::size_t at = 0; at < bytes.size(); at += stream_.chunk_bytes)
       PIF_TRY(add(stream_.sum(next_, bytes.subspan(at, stream_.chunk_bytes))));
     return {};
   }
   [[nodiscard]] Status flush() {
+    PIF_ASSERT(count_ <= next_, count_, next_);
     const std::span<const std::uint64_t> some(sums_.data(), count_);
     PIF_TRY(stream_.write_sums(next_ - count_, some));
     count_ = 0;
@@ -120,12 +124,14 @@ Status write_extents(File& data, std::span<const ConstExtent> extents, bool alon
       count = count_adjacent(extents, pieces);
       PIF_TRY(data.write(extents[0].offset, std::span(pieces.data(), count)));
     }
+    PIF_ASSERT(count > 0 && count <= extents.size(), count, extents.size());
     extents = extents.subspan(count);
   }
   return {};
 }
 
 std::optional<Range> WritebackBehind::due(const Range& written) {
+  PIF_ASSERT(written.begin <= written.end, written.begin, written.end);
   std::uint64_t next = kNothing;
   if (next_.compare_exchange_strong(next, written.begin)) next = written.begin;
   if (written.end < next || written.end - next < kWritebackBehind + kWritebackStep) return std::nullopt;
@@ -156,6 +162,7 @@ Result<Tail> sum_scattered(const Shape& shape, Files& files, std::uint64_t rows,
     PIF_TRY(sums.add_bytes(some));
   }
   PIF_TRY(sums.flush());
+  PIF_ASSERT(sums.next() == full, sums.next(), full);
   if (bytes % chunk_bytes == 0) return tail;
   const std::span<std::byte> last(buffer.get(), bytes % chunk_bytes);
   PIF_TRY(read_all(stream, full * chunk_bytes, last));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/component/component.h"
 #include "stream/stream.h"
 
@@ -23,12 +24,13 @@ class Progress {
   explicit Progress(const KeepGoing& keep_going) : keep_going_(keep_going) {}
   Status add(std::uint64_t bytes) {
     done_ += bytes;
+    PIF_ASSERT(done_ >= asked_, done_, asked_);
     if (done_ < asked_ + kAskBytes) return {};
     return ask();
   }
   Status ask() {
     asked_ = done_;
-    if (keep_going_ && !keep_going_(done_)) return fail(Code::kCancelled, "the copy was told to stop");
+    if (keep_going_ && !keep_going_(done_)) return fail(Code::kCancelled, "the copy was cancelled");
     return {};
   }
 
@@ -52,6 +54,7 @@ Status copy_bytes(const StoredStream& source, File& target, Progress& progress) 
     if (n != bytes.size()) return ends_early(source, at + n);
     PIF_TRY(target.write(at, bytes));
     at += n;
+    PIF_ASSERT(written_back <= at && at <= source.length, written_back, at, source.length);
     if (at - written_back >= kAskBytes) {
       target.start_writeback(written_back, at - written_back);
       written_back = at;
@@ -74,6 +77,7 @@ Result<bool> clone(const StoredStream& source, File& target) {
 
 // The sums of full chunks, bound to the target's id, in its form; returns the tail sum, likewise. Stamps become 0.
 Result<std::uint64_t> rebind(const StoredStream& source, const Stream& target) {
+  PIF_ASSERT(source.chunk_bytes == target.chunk_bytes, source.chunk_bytes, target.chunk_bytes);
   const auto rebound = [&](std::uint64_t sum, std::uint64_t chunk) {
     return sum ^ chunk_mix(source.file, source.id, chunk) ^ chunk_mix(target.file, target.id, chunk);
   };

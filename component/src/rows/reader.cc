@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/component/component.h"
 #include "stream/stream_reader.h"
 
@@ -34,6 +35,7 @@ Status bad_index(const Shape& shape, Row row) {
 
 // Ends must rise and stay inside .dat. Sums guard the bytes; this guards against an index that was written wrong.
 Status check_ends(const Shape& shape, Row first, std::span<const std::uint64_t> ends, std::uint64_t bytes) {
+  PIF_ASSERT(!ends.empty(), first);
   if (ends[0] > bytes) return bad_index(shape, first - 1);  // not of row 0, which begins at 0
   for (std::size_t i = 1; i < ends.size(); ++i)
     if (ends[i] < ends[i - 1] || ends[i] > bytes) return bad_index(shape, first + i - 1);
@@ -82,8 +84,10 @@ Status Reader::read_rows(Row first, std::uint64_t count, Rows out) const {
   const StoredStream stream = StoredStream::data_of(shape_, tail_, *files_, only_cached_);
   if (out.stride == length || count == 1) {
     const std::uint64_t end = std::min(tail_.bytes, (first + count) * length);
+    PIF_ASSERT(end > first * length, first, count, end);
     return read_packed(stream, first * length, {out.base, end - first * length});
   }
+  PIF_ASSERT(stream.row_bytes == length, stream.row_bytes, length);
   const bool one_per_chunk = shape_.chunk_bytes == length && length >= kLongRowBytes;
   return one_per_chunk ? read_long_rows(stream, first, count, out) : read_short_rows(stream, first, count, out);
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "rows/variable_rows.h"
 #include "stream/stream_writer.h"
 
@@ -25,6 +26,7 @@ class StreamStretch {
     const auto head = bytes.first(std::min<std::uint64_t>(bytes.size(), boundary_ - std::min(end_, boundary_)));
     head_.insert(head_.end(), head.begin(), head.end());
     const auto rest = bytes.subspan(head.size());
+    PIF_ASSERT(rest.empty() || end_ + head.size() >= boundary_, end_, head.size(), boundary_);
     PIF_TRY(body_.write(end_ + head.size(), {rest.data(), rest.size(), rest.size()}, rest.size()));
     end_ += bytes.size();
     return {};
@@ -42,6 +44,7 @@ class StreamStretch {
 
  private:
   Status write_whole(std::span<const std::byte> bytes) const {
+    PIF_ASSERT(bytes.size() == stream_.chunk_bytes && boundary_ > 0, bytes.size(), stream_.chunk_bytes, boundary_);
     const std::uint64_t chunk = boundary_ / stream_.chunk_bytes - 1;
     PIF_TRY(stream_.data->write(chunk * stream_.chunk_bytes, bytes));
     const std::uint64_t sum = stream_.sum(chunk, bytes);
@@ -60,6 +63,7 @@ std::uint64_t index_bytes(std::uint64_t rows) { return rows * kEndBytes; }
 // The sum of the stream's last chunk, which is not whole, as a Tail has it.
 Result<std::uint64_t> end_stream(const Stream& stream, std::uint64_t length, std::span<const std::byte> open) {
   if (open.empty()) return std::uint64_t{0};
+  PIF_ASSERT(open.size() == length % stream.chunk_bytes, open.size(), length, stream.chunk_bytes);
   PIF_TRY(stream.data->write(length - open.size(), open));
   return stream.with_stamp_0(stream.sum(length / stream.chunk_bytes, open));
 }
@@ -118,6 +122,7 @@ Status StretchWriter::append_rows(std::span<const std::uint32_t> lengths, std::s
         put_ends(impl_->bytes, lengths, [&](std::span<const std::byte> ends) { return impl_->index->append(ends); }));
   impl_->rows += impl_->index ? lengths.size() : data.size() / impl_->shape.format.record_length;
   impl_->bytes += data.size();
+  PIF_ASSERT(impl_->rows >= impl_->first_row && impl_->bytes >= impl_->first_byte, impl_->rows, impl_->bytes);
   return {};
 }
 
@@ -130,6 +135,7 @@ Status StretchWriter::finish(Seam& seam) {
     return fail(Code::kInvalid,
                 fmt::format("file {}: a stretch begins at row {}, byte {}, and the one before ends at row {}, byte {}",
                             impl_->shape.file.value, impl_->first_row, impl_->first_byte, seam.rows, seam.bytes));
+  PIF_ASSERT(impl_->index.has_value() != impl_->shape.format.is_fixed(), impl_->shape.file.value);
   PIF_TRY(impl_->data.finish(seam.data));
   if (impl_->index) PIF_TRY(impl_->index->finish(seam.index));
   seam.rows = impl_->rows;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/component/component.h"
 #include "rows/variable_rows.h"
 #include "stream/stream_writer.h"
@@ -45,6 +46,7 @@ Status Writer::Impl::check_fixed(Row first, std::uint64_t count, std::uint32_t l
 }
 
 Status Writer::Impl::append_ends(std::span<const std::uint32_t> lengths) {
+  PIF_ASSERT(index.has_value(), shape.file.value, rows);
   std::uint64_t at = rows * kEndBytes;
   return put_ends(bytes, lengths, [&](std::span<const std::byte> ends) {
     return index->write(std::exchange(at, at + ends.size()), {ends.data(), ends.size(), ends.size()}, ends.size());
@@ -52,6 +54,7 @@ Status Writer::Impl::append_ends(std::span<const std::uint32_t> lengths) {
 }
 
 Status Writer::Impl::append(std::span<const std::uint32_t> lengths, std::span<const std::byte> in) {
+  PIF_ASSERT(in.size() <= kLengthMax - bytes, bytes, in.size());
   PIF_TRY(data.write(bytes, {in.data(), in.size(), in.size()}, in.size()));
   PIF_TRY(append_ends(lengths));
   rows += lengths.size();
@@ -73,6 +76,7 @@ Status Writer::write_rows(Row first, std::uint64_t count, ConstRows in, std::uin
   if (count > 1 && in.stride < length)
     return fail(Code::kInvalid, fmt::format("rows of {} bytes cannot be {} bytes apart", length, in.stride));
   const std::uint64_t size = (count - 1) * length + (last_bytes == 0 ? length : last_bytes);
+  PIF_ASSERT(size > 0 && first * length <= kLengthMax - size, first, count, size);
   return impl_->data.write(first * length, {in.base, length, count == 1 ? length : in.stride}, size);
 }
 

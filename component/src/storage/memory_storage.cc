@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include "pif/base/assert.h"
 #include "storage/memory_tree.h"
 
 namespace pif::component {
@@ -105,6 +106,7 @@ class Disk final : public MemoryDisk {
   }
   // The inode lost its name. Its bytes count as free at once, though open files keep them.
   void release(Inode& inode) {
+    PIF_ASSERT(used_bytes >= inode.total(), used_bytes, inode.total());
     used_bytes -= inode.total();
     inode.unlink();
   }
@@ -115,6 +117,7 @@ class Disk final : public MemoryDisk {
     const std::size_t old = inode.total();
     if (size > old && size - old > capacity - std::min(capacity, used_bytes))
       return fail(Code::kNoSpace, fmt::format("cannot write {}: the disk is full", path));
+    PIF_ASSERT(!inode.linked || used_bytes >= old, used_bytes, old);
     if (inode.linked) used_bytes = used_bytes - old + size;
     return {};
   }

@@ -1,4 +1,5 @@
 #include "storage/memory_tree.h"
+#include "pif/base/assert.h"
 
 #include <algorithm>
 
@@ -22,11 +23,13 @@ Result<std::shared_ptr<Inode>> walk(const std::shared_ptr<Inode>& root, const st
 }  // namespace
 
 void Inode::mark_dirty(std::size_t begin, std::size_t end) {
+  PIF_ASSERT(begin <= end, begin, end);
   dirty_begin = std::min(dirty_begin, begin);
   dirty_end = std::max(dirty_end, end);
 }
 
 void Inode::sync() {
+  PIF_ASSERT(!folder, bytes.size());
   durable_bytes.resize(bytes.size());
   const std::size_t end = std::min(dirty_end, bytes.size());
   if (dirty_begin < end)

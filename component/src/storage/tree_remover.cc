@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/handle.h"
 
 namespace pif::component {
@@ -35,6 +36,7 @@ class TreeRemover {
 
   // Until it is empty: folders that lay too deep come up to the top meanwhile.
   Status empty(DIR* folder, unsigned depth) {
+    PIF_ASSERT(folder != nullptr && depth <= kDepthMax, depth);
     for (bool any = true; any;) {
       any = false;
       ::rewinddir(folder);

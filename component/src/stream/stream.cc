@@ -42,6 +42,7 @@ void Stream::load_sums(std::span<std::uint64_t> words, std::size_t count) const 
 }
 
 Status Stream::write_sums(std::uint64_t chunk, std::span<const std::uint64_t> of_chunks) const {
+  PIF_ASSERT(sums != nullptr, id, chunk);
   if (!has_stamps) return sums->write(chunk * sum_bytes(), std::as_bytes(of_chunks));
   std::array<std::uint64_t, 1024> words;
   while (!of_chunks.empty()) {

@@ -1,4 +1,5 @@
 #include "stream/stream_reader.h"
+#include "pif/base/assert.h"
 
 #include <cstring>
 #include <memory>
@@ -46,6 +47,7 @@ Status verify_run(const StoredStream& stream, SumReader& sums, std::uint64_t chu
 Status read_part(const StoredStream& stream, SumReader& sums, std::uint64_t chunk, std::size_t within,
                  std::span<std::byte> out) {
   const std::size_t size = stream.size_of(chunk, stream.length);
+  PIF_ASSERT(within + out.size() <= size, chunk, within, out.size(), size);
   Bounce<kChunkBytesAim> bounce(size);
   const std::span<std::byte> bytes(bounce.data(), size);
   PIF_TRY(read_exact(stream, chunk * stream.chunk_bytes, bytes));
@@ -82,6 +84,7 @@ Result<std::size_t> StoredStream::read(File& from, std::uint64_t offset, std::sp
 }
 
 Status SumReader::load(std::uint64_t chunk) {
+  PIF_ASSERT(chunk < end_ && end_ <= stream_.chunks(), chunk, end_, stream_.chunks());
   const std::uint64_t full = stream_.full_chunks();
   const std::size_t sum_bytes = stream_.sum_bytes();
   std::uint64_t count = std::min<std::uint64_t>(end_ - chunk, sums_.size() / stream_.sum_words());
@@ -95,6 +98,7 @@ Status SumReader::load(std::uint64_t chunk) {
     if (n < into.size()) count = n / sum_bytes;  // the chunks before the end can still be checked
     stream_.load_sums(sums_, std::min<std::uint64_t>(stored, count));
   }
+  PIF_ASSERT(count > 0 && count <= sums_.size(), chunk, count);
   if (stored < count) sums_[stored] = stream_.tail_sum;
   loaded_begin_ = chunk;
   loaded_end_ = chunk + count;
@@ -109,6 +113,7 @@ Status check_mapped(const StoredStream& stream, Range bytes, std::span<const std
   if (bytes.empty()) return {};
   const std::uint64_t first = bytes.begin / stream.chunk_bytes, end = (bytes.end - 1) / stream.chunk_bytes + 1;
   const std::uint64_t from = first * stream.chunk_bytes, to = std::min(end * stream.chunk_bytes, stream.length);
+  PIF_ASSERT(bytes.end <= stream.length && to <= mapped.size(), bytes.end, stream.length, mapped.size());
   SumReader sums(stream, end);
   return verify_run(stream, sums, first, mapped.subspan(from, to - from));
 }
@@ -117,6 +122,7 @@ Status read_packed(const StoredStream& stream, std::uint64_t offset, std::span<s
   if (out.empty()) return {};
   const std::uint64_t end = offset + out.size();
   const std::uint64_t chunk_bytes = stream.chunk_bytes;
+  PIF_ASSERT(offset < end && end <= stream.length, offset, end, stream.length);
   const std::uint64_t whole_end = end == stream.length ? end : end / chunk_bytes * chunk_bytes;
   const std::uint64_t slice = stream.slice_chunks(kSliceBytes) * chunk_bytes;
   SumReader sums(stream, (end - 1) / chunk_bytes + 1);
@@ -140,6 +146,7 @@ Status read_packed(const StoredStream& stream, std::uint64_t offset, std::span<s
 
 Status read_long_rows(const StoredStream& stream, Row first, std::uint64_t count, Rows out) {
   if (stream.only_cached) return fail(Code::kBusy, "rows at a distance are not read from memory alone");
+  PIF_ASSERT(first + count <= stream.chunks(), first, count, stream.chunks());
   SumReader sums(stream, first + count);
   std::array<Piece, kPieces> pieces;
   const std::uint64_t slice = std::min(kPieces, stream.slice_chunks(kSliceBytes));
@@ -161,6 +168,7 @@ Status read_long_rows(const StoredStream& stream, Row first, std::uint64_t count
 
 Status read_short_rows(const StoredStream& stream, Row first, std::uint64_t count, Rows out) {
   const std::uint64_t length = stream.row_bytes;
+  PIF_ASSERT(count > 0 && length > 0 && stream.chunk_bytes % length == 0, count, length, stream.chunk_bytes);
   const std::uint64_t rows_per_chunk = stream.chunk_bytes / length;
   const std::uint64_t chunk_end = (first + count - 1) / rows_per_chunk + 1;
   const std::size_t slice = stream.slice_chunks(kBounceBytes);
@@ -176,6 +184,7 @@ Status read_short_rows(const StoredStream& stream, Row first, std::uint64_t coun
 
     const Row from = std::max(first, chunk * rows_per_chunk);
     const Row to = std::min(first + count, stop * rows_per_chunk);
+    PIF_ASSERT(first <= from && from < to, first, from, to);
     const Row whole = std::min(to, stream.length / length);  // rows before it have all their bytes
     const Rows place{out.base + (from - first) * out.stride, out.stride};
     const std::byte* source = bytes.data() + (from * length - begin_byte);

@@ -1,4 +1,5 @@
 #include "stream/stream_writer.h"
+#include "pif/base/assert.h"
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,7 @@ void Source::gather(std::uint64_t from, std::size_t size, std::byte* to) const {
     std::memcpy(to, base + from, size);
     return;
   }
+  PIF_ASSERT(row_bytes > 0, from, size, stride);
   std::uint64_t row = from / row_bytes;
   std::size_t within = from % row_bytes;
   while (size > 0) {
@@ -46,6 +48,7 @@ Status StreamWriter::write(std::uint64_t offset, const Source& in, std::uint64_t
   const std::uint64_t begin_whole = round_up(offset, chunk_bytes());
   const std::uint64_t end_whole = round_down(end, chunk_bytes());
   const bool direct = end_whole >= begin_whole + kDirectBytes;
+  PIF_ASSERT(!direct || (offset <= begin_whole && end_whole <= end), offset, end, begin_whole, end_whole);
   {
     const std::lock_guard guard(mutex_);
     PIF_TRY(fill_up_to(offset));
@@ -63,6 +66,7 @@ Status StreamWriter::write(std::uint64_t offset, const Source& in, std::uint64_t
 }
 
 Status StreamWriter::begin_direct(std::uint64_t begin, std::uint64_t end) {
+  PIF_ASSERT(begin < end && begin % chunk_bytes() == 0 && end % chunk_bytes() == 0, begin, end, chunk_bytes());
   const std::uint64_t window_begin = window_chunk_ * chunk_bytes();
   const std::uint64_t window_end = window_begin + window_.size();
   const bool covered = begin <= window_begin && window_end <= end;  // all that is in it is replaced
@@ -80,6 +84,7 @@ Status StreamWriter::end_direct(std::uint64_t begin, std::uint64_t end, Status s
   failed_begin_ = failure_ ? std::min(failed_begin_, begin) : begin;
   failed_end_ = failure_ ? std::max(failed_end_, end) : end;
   if (!failure_) failure_ = status.error();
+  PIF_ASSERT(failed_begin_ < failed_end_, failed_begin_, failed_end_);
   return status;
 }
 
@@ -98,6 +103,7 @@ Status StreamWriter::write_packed(std::uint64_t begin, std::uint64_t end, const 
     const std::uint64_t stop = std::min(end, begin + slice);
     const std::uint64_t chunk = begin / chunk_bytes();
     const std::size_t count = (stop - begin) / chunk_bytes();
+    PIF_ASSERT(count > 0 && count <= sums.size() && begin % chunk_bytes() == 0, begin, stop, count);
     for (std::size_t i = 0; i < count; ++i)
       sums[i] = stream_.sum(chunk + i, {bytes + i * chunk_bytes(), stream_.chunk_bytes});
     PIF_TRY(stream_.data->write(begin, std::span(bytes, stop - begin)));
@@ -112,6 +118,7 @@ Status StreamWriter::write_long_rows(std::uint64_t begin, std::uint64_t end, con
   std::array<ConstPiece, kPieces> pieces;
   std::array<std::uint64_t, kPieces> sums;
   const std::size_t slice = std::min(kPieces, stream_.slice_chunks(kSliceBytes));
+  PIF_ASSERT(in.row_bytes == chunk_bytes(), in.row_bytes, chunk_bytes());
   const std::byte* row = in.base + first * in.stride;
   for (std::uint64_t chunk = begin / chunk_bytes(); chunk < end / chunk_bytes();) {
     const std::size_t count = std::min<std::uint64_t>(slice, end / chunk_bytes() - chunk);
@@ -127,6 +134,7 @@ Status StreamWriter::write_long_rows(std::uint64_t begin, std::uint64_t end, con
 }
 
 Status StreamWriter::write_gathered(std::uint64_t begin, std::uint64_t end, const Source& in, std::uint64_t from) {
+  PIF_ASSERT((end - begin) % chunk_bytes() == 0, begin, end, chunk_bytes());
   const std::size_t slice = stream_.slice_chunks(kBounceBytes) * chunk_bytes();
   alignas(64) std::array<std::byte, kBounceBytes> stack;
   std::vector<std::byte> heap(slice > stack.size() ? slice : 0);
@@ -156,19 +164,17 @@ void StreamWriter::start_writeback(Range written) {
 }
 
 std::optional<Range> Writeback::add(Range range) {
+  PIF_ASSERT(range.begin <= range.end && stretches_.size() <= kStretchesMax, range.begin, range.end);
   const auto before =
       std::find_if(stretches_.begin(), stretches_.end(), [&](const Range& each) { return each.end == range.begin; });
   if (before != stretches_.end()) {
     range.begin = before->begin;
     stretches_.erase(before);
   }
-  if (range.size() >= kWritebackBytes) {
-    stretches_.push_back({range.end, range.end});
-    return range;
-  }
-  stretches_.push_back(range);
+  const bool is_due = range.size() >= kWritebackBytes;
+  stretches_.push_back(is_due ? Range{range.end, range.end} : range);
   if (stretches_.size() > kStretchesMax) stretches_.erase(stretches_.begin());  // nobody goes on there
-  return std::nullopt;
+  return is_due ? std::optional(range) : std::nullopt;
 }
 
 // ---- the window ---------------------------------------------------------------------------------------------------
@@ -199,6 +205,7 @@ Status StreamWriter::patch(std::uint64_t offset, const Source& in, std::uint64_t
     const std::size_t n = std::min(size, chunk_bytes() - within);
     const bool replaced = within == 0 && (n == chunk_bytes() || offset + n >= length_);
     PIF_TRY(hold(chunk, replaced));
+    PIF_ASSERT(n > 0 && chunk >= window_chunk_, n, chunk, window_chunk_);
     const std::size_t at = (chunk - window_chunk_) * chunk_bytes() + within;
     if (window_.size() < at + n) window_.resize(at + n);
     in.gather(from, n, window_.data() + at);
@@ -232,6 +239,7 @@ void StreamWriter::drop_window() {
 // Into the empty window, verified: a flipped bit must not get a fresh sum.
 Status StreamWriter::load(std::uint64_t chunk) {
   const std::size_t size = stream_.size_of(chunk, length_);
+  PIF_ASSERT(window_.empty() && size > 0, chunk, length_);
   std::optional<std::uint64_t> sum = tail_sum_;
   if (size == chunk_bytes()) {
     PIF_TRY_VALUE(sum, known_sum(chunk));
@@ -253,6 +261,7 @@ Status StreamWriter::flush() {
   if (dirty_ >= window_.size()) return {};
   const std::span<const std::byte> bytes(window_);
   const std::uint64_t begin = window_chunk_ * chunk_bytes();
+  PIF_ASSERT(begin + window_.size() <= length_, begin, window_.size(), length_);
   PIF_TRY(stream_.data->write(begin + dirty_, bytes.subspan(dirty_)));
   std::array<std::uint64_t, kSumBatch> sums;
   std::size_t count = 0;
@@ -295,7 +304,9 @@ Status StreamWriter::push_sums(std::uint64_t chunk, std::span<const std::uint64_
   if (!pending_.empty() && (chunk != pending_chunk_ + pending_.size() || pending_.size() + sums.size() > kPendingMax))
     PIF_TRY(flush_sums());
   if (pending_.empty()) pending_chunk_ = chunk;
+  PIF_ASSERT(chunk == pending_chunk_ + pending_.size(), chunk, pending_chunk_, pending_.size());
   pending_.insert(pending_.end(), sums.begin(), sums.end());
+  PIF_ASSERT(pending_.size() <= kPendingMax, pending_.size());
   return {};
 }
 
@@ -310,6 +321,7 @@ Status StreamWriter::flush_sums() {
 Status StreamWriter::fill_gaps() {
   if (gap_begin_ == gap_end_) return {};
   PIF_TRY(flush_sums());
+  PIF_ASSERT(gap_begin_ < gap_end_, gap_begin_, gap_end_);
   const std::vector<std::byte> zeros(chunk_bytes());
   const std::uint64_t zero_hash = hash_bytes(zeros);
   const std::uint64_t end = std::min(gap_end_, length_ / chunk_bytes());
@@ -333,6 +345,7 @@ Status StreamWriter::fill_gaps() {
 
 Status StreamWriter::peek(std::uint64_t offset, std::span<std::byte> out) {
   const std::lock_guard guard(mutex_);
+  PIF_ASSERT(offset % chunk_bytes() + out.size() <= chunk_bytes(), offset, out.size(), chunk_bytes());
   PIF_TRY(hold(offset / chunk_bytes(), false));
   std::memcpy(out.data(), window_.data() + (offset - window_chunk_ * chunk_bytes()), out.size());
   return {};
@@ -369,6 +382,7 @@ Result<std::uint64_t> StreamWriter::finish() {
   PIF_TRY(flush());
   PIF_TRY(flush_sums());
   PIF_TRY(fill_gaps());
+  PIF_ASSERT(pending_.empty() && dirty_ >= window_.size(), pending_.size(), dirty_, window_.size());
   if (length_ % chunk_bytes() == 0) return std::uint64_t{0};
   return stream_.with_stamp_0(tail_sum_);
 }
