@@ -18,6 +18,7 @@
 
 #include "local/line.h"
 #include "local/unix_socket.h"
+#include "pif/base/assert.h"
 #include "pif/net/calls.h"
 #include "pif/net/system.h"
 #include "zmq/zmq_transport.h"
@@ -160,6 +161,7 @@ Result<ZmqTransport*> RealMessenger::zmq() {
 }
 
 PeerId RealMessenger::add_line(std::unique_ptr<Line> line) {
+  PIF_ASSERT(line != nullptr && !lines_.contains(next_peer_), next_peer_);
   lines_.emplace(next_peer_, std::move(line));
   return next_peer_++;
 }
@@ -181,7 +183,9 @@ Result<PeerId> RealMessenger::connect(const proto::Endpoints& to, Route route) {
     outgoing_.erase(known);
   }
   auto peer = route == Route::kAuto ? connect_any(to) : connect_by(to, route);
-  if (peer) outgoing_.emplace(key, *peer);
+  if (!peer) return peer;
+  PIF_ASSERT(lines_.contains(*peer), *peer, route);
+  outgoing_.emplace(key, *peer);
   return peer;
 }
 
@@ -246,6 +250,7 @@ void RealMessenger::lose(PeerId peer) {
 
 // Of a peer whose kClosed is being delivered: gone, but its identity can still be asked for.
 void RealMessenger::close_line(PeerId peer) {
+  PIF_ASSERT(!last_closed_ && last_closed_id_ == 0, peer, last_closed_id_);
   last_closed_ = take_line(peer);
   last_closed_id_ = peer;
   std::erase(lost_, peer);
@@ -260,6 +265,7 @@ const Identity& RealMessenger::identity(PeerId peer) const {
 Status RealMessenger::send(PeerId peer, Packet packet) {
   const auto found = lines_.find(peer);
   if (found == lines_.end()) return fail(Code::kUnavailable, "the connection to the peer is closed");
+  PIF_ASSERT(found->second != nullptr, peer);
   packet.envelope.set_version(kProtocolVersion);
   auto sent = found->second->send(std::move(packet));
   if (!sent && found->second->lost()) lose(peer);
@@ -313,6 +319,7 @@ Status RealMessenger::poll(Time deadline) {
   std::array<epoll_event, kEventsAtOnce> events{};
   const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, timeout);
   if (count < 0 && errno != EINTR) return fail_errno(errno, "cannot wait for messages");
+  PIF_ASSERT(count <= kEventsAtOnce, count);
   for (int i = 0; i < count; ++i) mark_ready(*static_cast<Source*>(events[static_cast<std::size_t>(i)].data.ptr));
   return {};
 }
@@ -331,12 +338,14 @@ std::optional<Delivery> RealMessenger::take_next() {
   while (!ring_.empty() && takes_ < kTakesBetweenPolls) {
     Source* source = ring_.front();
     ring_.pop_front();
+    PIF_ASSERT(source->in_ring, ring_.size());
     source->in_ring = false;
     ++takes_;
     Taken taken = source->take();
     if (taken.what != Taken::What::kNothing && source->stays_ready()) mark_ready(*source);
     if (taken.what == Taken::What::kMalformed) answer_malformed(taken);
     if (taken.what != Taken::What::kDelivery) continue;
+    PIF_ASSERT(taken.delivery.kind == Delivery::Kind::kWake || taken.delivery.peer != 0, taken.delivery.kind);
     if (taken.delivery.kind == Delivery::Kind::kClosed) close_line(taken.delivery.peer);
     return std::move(taken.delivery);
   }

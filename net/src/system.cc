@@ -1,4 +1,5 @@
 #include "pif/net/system.h"
+#include "pif/base/assert.h"
 
 #include <condition_variable>
 #include <deque>
@@ -47,8 +48,10 @@ struct ThreadExecutor::Impl {
     for (;;) {
       ++idle;
       wanted.wait(lock, [this] { return stopping || !queue.empty(); });
+      PIF_ASSERT(idle > 0, idle);
       --idle;
       if (stopping) return;
+      PIF_ASSERT(!queue.empty() && running < threads_max, queue.size(), running, threads_max);
       Task task = std::move(queue.front());
       queue.pop_front();
       ++running;
@@ -57,6 +60,7 @@ struct ThreadExecutor::Impl {
       task.work = nullptr;  // what it captured dies here, not on the loop's thread
       lock.lock();
       finished.push_back(std::move(task.done));
+      PIF_ASSERT(running > 0, running);
       --running;
       ended.notify_all();
       lock.unlock();
@@ -93,6 +97,7 @@ void ThreadExecutor::submit(std::function<void()> work, std::function<void()> do
   bool start_one = false;
   {
     const std::lock_guard lock(impl_->mutex);
+    PIF_ASSERT(!impl_->stopping && impl_->threads.size() <= impl_->threads_max, impl_->threads.size());
     impl_->queue.push_back({std::move(work), std::move(done)});
     start_one = impl_->idle < impl_->queue.size() && impl_->threads.size() < impl_->threads_max;
   }

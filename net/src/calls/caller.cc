@@ -1,4 +1,5 @@
 #include "pif/net/caller.h"
+#include "pif/base/assert.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,6 +26,7 @@ Result<Packet> Caller::wait(CallId id) {
       return fail(std::move(status.error()));
     }
   }
+  PIF_ASSERT(!calls_.is_under_way(id), id);
   auto node = done_.extract(id);
   return std::move(node.mapped());
 }

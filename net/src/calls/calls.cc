@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/wire/convert.h"
 
@@ -61,6 +62,7 @@ CallId Calls::start(PeerId peer, Packet request, Duration timeout, std::string p
     error.text = fmt::format("cannot send to {}: {}", call.peer_name, error.text);
     unsent_.emplace_back(id, std::move(error));
   }
+  PIF_ASSERT(known.under_way > 0 && due_.size() == calls_.size() + 1, peer, due_.size(), calls_.size());
   calls_.emplace(id, std::move(call));
   return id;
 }
@@ -97,6 +99,7 @@ void Calls::expire() {
   while (!due_.empty() && due_.begin()->first <= now) {
     const CallId id = due_.begin()->second;
     Call& call = calls_.at(id);
+    PIF_ASSERT(call.due == due_.begin()->first, id);
     call.patience = std::max(call.patience, after(peers_.at(call.peer).heard, kSilenceMax));
     const Time due = std::min(call.deadline, call.patience);
     if (now - due > kCameLate && due <= now) {
@@ -114,6 +117,7 @@ void Calls::expire() {
       continue;
     }
     due_.erase(due_.begin());
+    PIF_ASSERT(std::min(call.deadline, call.patience) > now, id);  // so this loop ends
     call.due = std::min(call.deadline, call.patience);
     due_.emplace(call.due, id);
   }
@@ -128,9 +132,12 @@ void Calls::forget(CallId id) {
   const auto found = calls_.find(id);
   if (found == calls_.end()) return;
   const Call& call = found->second;
-  due_.erase({call.due, id});
-  if (const auto known = peers_.find(call.peer); --known->second.under_way == 0) peers_.erase(known);
+  const std::size_t erased = due_.erase({call.due, id});
+  const auto known = peers_.find(call.peer);
+  PIF_ASSERT(erased == 1 && known != peers_.end() && known->second.under_way > 0, id, call.peer, erased);
+  if (--known->second.under_way == 0) peers_.erase(known);
   calls_.erase(found);
+  PIF_ASSERT(due_.size() == calls_.size(), id, due_.size(), calls_.size());
 }
 
 void Calls::finish(CallId id, Result<Packet> result) {
@@ -140,6 +147,7 @@ void Calls::finish(CallId id, Result<Packet> result) {
     stats_->add(call.operation, result ? result->body.size() : 0, call.bytes_out, code, now_ - call.started);
   }
   auto on_reply = std::move(call.on_reply);
+  PIF_ASSERT(on_reply != nullptr, id, call.operation);
   forget(id);  // first: on_reply may start the next call
   on_reply(std::move(result));
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/base/path.h"
 #include "pif/net/calls.h"
@@ -52,6 +53,7 @@ Turns::Arrival Turns::next() {
   }
   auto taken = requests_.pop();
   PIF_ASSERT(taken.has_value(), requests_.size());
+  PIF_ASSERT(cost_ >= cost_at_look_, cost_, cost_at_look_);
   cost_ += kTurnBytes;
   Arrival out{{}, taken->item.arrived};
   out.delivery.peer = taken->peer;
@@ -84,6 +86,7 @@ bool Turns::take(Delivery delivery) {
 bool Turns::take_request(Delivery delivery) {
   const std::uint64_t bytes = bytes_of(delivery.packet);
   if (refuse_above_limits(delivery, bytes)) return true;
+  PIF_ASSERT(delivery.kind == Delivery::Kind::kPacket, delivery.kind, delivery.peer);
   const bool is_first = !has_any() && !requests_.owes(delivery.peer);
   requests_.push(delivery.peer, {std::move(delivery.packet), now()}, bytes);
   return !is_first;
@@ -91,6 +94,7 @@ bool Turns::take_request(Delivery delivery) {
 
 // Whose identity is known until something else is received (messenger.h).
 bool Turns::take_closed(Delivery delivery) {
+  PIF_ASSERT(delivery.kind == Delivery::Kind::kClosed, delivery.kind, delivery.peer);
   for (Request& request : requests_.drop(delivery.peer)) {
     if (is_read(request.packet.envelope)) continue;
     Arrival& last = at_once_.emplace_back(Arrival{{}, request.arrived});

@@ -13,7 +13,7 @@ Status parse_envelope(std::span<const std::byte> frame, proto::Envelope& out) {
   if (frame.size() > kHeaderBytesMax)
     return fail(Code::kTooLarge,
                 fmt::format("a header of {} bytes is over the limit of {}", frame.size(), kHeaderBytesMax));
-  // A message that breaks off still gives the fields before the break, so the sender often can be told.
+  // A message that breaks off still gives the fields before the break, so the sender often gets an answer.
   const bool whole = out.ParseFromArray(frame.data(), static_cast<int>(frame.size()));
   if (out.version() != kProtocolVersion)
     return fail(Code::kVersion,

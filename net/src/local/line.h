@@ -1,5 +1,5 @@
-// What the transports have in common inside the messenger: lines (the way out to one peer) and sources (where
-// deliveries come from). Everything here belongs to the messenger's thread.
+// The common part of the transports inside the messenger: lines (the way out to one peer) and sources (where deliveries
+// come from). Everything here belongs to the messenger's thread.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ class Line {
   Identity identity;
 };
 
-// What came of asking a source for its next delivery.
+// The outcome of asking a source for its next delivery.
 struct Taken {
   enum class What : std::uint8_t {
     kNothing,  // nothing ready: leaves the ring until epoll names it again
@@ -46,7 +46,7 @@ class Source {
   bool in_ring = false;
 };
 
-// What sources and lines may ask of the messenger.
+// The services of the messenger for sources and lines.
 class Hub {
  public:
   virtual PeerId add_line(std::unique_ptr<Line> line) = 0;  // a peer that came to us
@@ -61,7 +61,7 @@ class Hub {
   ~Hub() = default;
 };
 
-// Reads one protobuf frame into `out`. Errors are for the sender, who is told if out.id() could be read.
+// Reads one protobuf frame into `out`. The sender gets errors as an answer if out.id() could be read.
 [[nodiscard]] Status parse_envelope(std::span<const std::byte> frame, proto::Envelope& out);
 // Reads one packet of a Unix socket (docs/PROTOCOL.md "Unix sockets"). Errors as above.
 [[nodiscard]] Status parse_packet(std::span<const std::byte> bytes, Packet& out);

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "pif/base/assert.h"
 #include "pif/wire/convert.h"
 
 namespace pif::net {
@@ -92,6 +93,7 @@ std::vector<Handle> received_handles(const msghdr& message) {
 }
 
 void attach_handles(msghdr& message, Control& control, const std::vector<Handle>& handles) {
+  PIF_ASSERT(!handles.empty() && handles.size() <= kHandlesMax, handles.size());
   message.msg_control = control.data();
   message.msg_controllen = CMSG_SPACE(sizeof(int) * handles.size());
   cmsghdr* c = CMSG_FIRSTHDR(&message);
@@ -126,10 +128,12 @@ UnixLine::~UnixLine() {
   if (!shares_) return;
   all_are_read();
   const auto share = shares_->find(identity.uid);
+  PIF_ASSERT(share != shares_->end() && share->second.connections > 0, identity.uid);
   if (--share->second.connections == 0) shares_->erase(share);
 }
 
 bool UnixLine::count_in(const std::shared_ptr<UserShares>& shares, std::uint32_t most) {
+  PIF_ASSERT(shares_ == nullptr && shares != nullptr, identity.uid);
   UserShare& share = (*shares)[identity.uid];
   if (share.connections >= most) return false;
   ++share.connections;
@@ -139,6 +143,7 @@ bool UnixLine::count_in(const std::shared_ptr<UserShares>& shares, std::uint32_t
 }
 
 void UnixLine::all_are_read() {
+  PIF_ASSERT(!shares_ || shares_->at(identity.uid).unread >= unread_, identity.uid, unread_);
   if (shares_) shares_->at(identity.uid).unread -= unread_;
   unread_ = 0;
 }
@@ -154,6 +159,7 @@ Status UnixLine::count_unread(std::size_t handles) {
     if (share.unread + count > per_user_max_) return overrun();
     share.unread += count;
   }
+  PIF_ASSERT(unread_ <= kUnixUnreadMax - count, unread_, count);
   unread_ += count;
   return {};
 }
@@ -182,6 +188,7 @@ Status UnixLine::send(Packet packet) {
   head_.resize(4 + size);
   put_u32(head_.data(), static_cast<std::uint32_t>(size));
   packet.envelope.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(head_.data() + 4));
+  PIF_ASSERT(head_.size() + packet.body.size() == total, head_.size(), packet.body.size(), total);
   if (!queue_.empty()) return enqueue(head_, std::move(packet));
   switch (write(head_, packet.body, packet.handles)) {
     case Sent::kAll: return {};
@@ -214,6 +221,7 @@ UnixLine::Sent UnixLine::write(const std::string& head, const Buffer& body, cons
 }
 
 Status UnixLine::enqueue(std::string head, Packet packet) {
+  PIF_ASSERT((queue_bytes_ == 0) == queue_.empty(), queue_bytes_, queue_.size());
   const std::size_t bytes = head.size() + packet.body.size();
   if (queue_.size() >= kUnixQueuePacketsMax || queue_bytes_ + bytes > kUnixQueueBytesMax) return overrun();
   queue_bytes_ += bytes;
@@ -233,6 +241,7 @@ void UnixLine::flush() {
       queue_bytes_ = 0;
       break;
     }
+    PIF_ASSERT(queue_bytes_ >= next.head.size() + next.body.size(), queue_bytes_, queue_.size());
     queue_bytes_ -= next.head.size() + next.body.size();
     queue_.pop_front();
   }
@@ -242,6 +251,7 @@ void UnixLine::flush() {
 Taken UnixLine::closed() {
   Taken out;
   out.what = Taken::What::kDelivery;
+  PIF_ASSERT(id_ != 0);
   out.delivery.kind = Delivery::Kind::kClosed;
   out.delivery.peer = id_;
   return out;
@@ -291,6 +301,7 @@ Packet without_room(const Packet& packet) {
 }  // namespace
 
 Taken UnixLine::unpack(std::size_t size, int flags, std::vector<Handle> handles) {
+  PIF_ASSERT(size > 0 && size <= hub_.scratch().size(), size, hub_.scratch().size());
   // While those that had room are held, a process that is at its limit can have no other.
   const bool is_full = (flags & MSG_CTRUNC) != 0 && !has_room_for_descriptors(fd_.get());
   const int over_limits = is_full ? MSG_TRUNC : MSG_TRUNC | MSG_CTRUNC;

@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kUnixPerUserMax =
 inline constexpr std::uint32_t kUnixUnreadMax =
     1024;  // descriptors sent over one connection that nobody may have taken yet
 
-// What each user has at one listener.
+// The state of each user at one listener.
 struct UserShare {
   std::uint32_t connections = 0;
   std::uint32_t unread = 0;  // descriptors sent to him and perhaps not taken yet: of as many as he may have connections

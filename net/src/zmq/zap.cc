@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pif/base/assert.h"
 #include "pif/net/z85.h"
 
 namespace pif::net {
@@ -25,8 +26,8 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // ZAP request: version, request id, domain, address, routing id, mechanism, credentials.
 constexpr std::size_t kZapFrames = 7;
 
-constexpr std::int64_t kTellEvery = 60;  // seconds
-constexpr std::size_t kToldMax = 64;     // keys in that time
+constexpr std::int64_t kTellEvery = 60;   // seconds
+constexpr std::size_t kReportedMax = 64;  // keys in that time
 
 std::int64_t nanoseconds(const timespec& t) { return static_cast<std::int64_t>(t.tv_sec) * kNsPerSecond + t.tv_nsec; }
 
@@ -91,6 +92,7 @@ void KeyFolder::read() {
   for (auto entry = std::filesystem::directory_iterator(path_, error);
        !error && entry != std::filesystem::directory_iterator() && holders_.size() < kKeysMax; entry.increment(error))
     if (entry->path().extension() == ".pub") read_file(entry->path().string());
+  PIF_ASSERT(holders_.size() <= kKeysMax, holders_.size());
 }
 
 void KeyFolder::read_file(const std::string& path) {
@@ -133,8 +135,9 @@ std::uint64_t KeyRing::generation() {
 void Refusals::add(const std::string& address, const std::string& key) {
   if (!tell_) return;
   const std::int64_t now = monotonic_seconds();
-  std::erase_if(told_, [now](const auto& entry) { return now - entry.second >= kTellEvery; });
-  if (told_.size() >= kToldMax || !told_.emplace(key, now).second) return;
+  std::erase_if(reported_, [now](const auto& entry) { return now - entry.second >= kTellEvery; });
+  if (reported_.size() >= kReportedMax || !reported_.emplace(key, now).second) return;
+  PIF_ASSERT(reported_.size() <= kReportedMax, reported_.size());
   tell_(key.empty() ? fmt::format("a connection from {} was refused: it does not speak CURVE", address)
                     : fmt::format("a connection from {} was refused: its key {} is not one of this file system's "
                                   "(keys/clients, keys/hosts)",
@@ -164,6 +167,7 @@ Taken ZapServer::take() {
     if (frames.size() < kZapFrames) frames.push_back(frame.to_string());
     more = frame.more();
   }
+  PIF_ASSERT(frames.size() <= kZapFrames, frames.size());
   std::string key, user;
   if (frames.size() == kZapFrames && frames[5] == "CURVE" && frames[6].size() == kCurveKeyBytes) {
     const auto text = z85_encode({reinterpret_cast<const std::uint8_t*>(frames[6].data()), kCurveKeyBytes});

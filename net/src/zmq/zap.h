@@ -1,6 +1,6 @@
-// Who may connect over CURVE: ZeroMQ asks this handler (RFC 27, ZAP) for every handshake, over an inproc socket that
-// the messenger serves in its own loop. The keys are those of two folders; what the file says of its user becomes the
-// connection's identity, but the keys of other hosts' daemons speak for no user.
+// Peers that may connect over CURVE: ZeroMQ asks this handler (RFC 27, ZAP) for every handshake, over an inproc socket
+// that the messenger serves in its own loop. The keys are those of two folders; what the file says of its user becomes
+// the connection's identity, but the keys of other hosts' daemons speak for no user.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class KeyRing {
   // Besides, this key is this process's user's.
   void add_own(const std::string& z85_key);
 
-  // Whom the key speaks for, as of the last refresh(): "UID GID[,GID...]", or kHost; empty: it may not connect.
+  // The user of the key, as of the last refresh(): "UID GID[,GID...]", or kHost; empty: it may not connect.
   std::string_view holder(const std::string& z85_key) const;
   void refresh();
   // Rises when keys change. Looks for that once a second.
@@ -72,7 +72,7 @@ class Refusals {
 
  private:
   Tell tell_;
-  std::unordered_map<std::string, std::int64_t> told_;  // by key: when, in seconds of the monotonic clock
+  std::unordered_map<std::string, std::int64_t> reported_;  // by key: when, in seconds of the monotonic clock
 };
 
 // The user of a connection, as the ZAP handler gives it to ZeroMQ: "KEY HOLDER", with KeyRing::holder().

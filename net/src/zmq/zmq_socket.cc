@@ -1,4 +1,5 @@
 #include "zmq/zmq_socket.h"
+#include "pif/base/assert.h"
 
 #include <cerrno>
 #include <memory>
@@ -24,7 +25,8 @@ struct Shared {
 // On ZeroMQ's thread.
 void release_shared(void*, void* hint) {
   auto* shared = static_cast<Shared*>(hint);
-  shared->backlog->bytes.fetch_sub(shared->buffer.size(), std::memory_order_relaxed);
+  const std::size_t before = shared->backlog->bytes.fetch_sub(shared->buffer.size(), std::memory_order_relaxed);
+  PIF_ASSERT(before >= shared->buffer.size(), before, shared->buffer.size());
   delete shared;
 }
 
@@ -59,6 +61,7 @@ tl::unexpected<Error> fail_zmq(const zmq::error_t& thrown, const std::string& wh
 zmq::message_t message_of(Buffer buffer, const std::shared_ptr<Backlog>& backlog) {
   const std::size_t size = buffer.size();
   if (size <= kCopiedMax) return zmq::message_t(buffer.data(), size);
+  PIF_ASSERT(backlog != nullptr, size);
   auto shared = std::make_unique<Shared>(Shared{std::move(buffer), backlog});
   zmq::message_t message(shared->buffer.data(), size, release_shared, shared.get());
   backlog->bytes.fetch_add(size, std::memory_order_relaxed);
@@ -70,6 +73,7 @@ Buffer buffer_of(zmq::message_t message) {
   if (message.empty()) return {};
   auto owner = std::make_unique<zmq::message_t>(std::move(message));
   const auto bytes = bytes_of(*owner);  // after the move: short ones lie in the message itself
+  PIF_ASSERT(!bytes.empty());
   return Buffer(bytes.data(), bytes.size(), owner.release(), release_message);
 }
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "local/unix_socket.h"
+#include "pif/base/assert.h"
 #include "pif/base/timers.h"
 #include "zmq/zap.h"
 #include "zmq/zmq_library.h"
@@ -86,6 +87,7 @@ Status send_frames(ZmqSocket& socket, const std::string* routing_id, Packet pack
                    const std::shared_ptr<Backlog>& backlog) {
   if (!packet.handles.empty())
     return fail(Code::kUnsupported, "descriptors cannot be passed over ZeroMQ, only over a Unix socket");
+  PIF_ASSERT(backlog != nullptr, packet.body.size());
   PIF_TRY_VALUE(const auto size, frame_size(packet));
   if (backlog->bytes.load(std::memory_order_relaxed) > kBacklogBytesMax)
     return fail(Code::kUnavailable, "the peer does not read what it is sent; given up");
@@ -153,7 +155,7 @@ class DealerLine final : public Line, public Source {
   Status send(Packet packet) override {
     auto sent = send_frames(socket_, nullptr, std::move(packet), backlog_);
     lost_ = lost_ || (!sent && sent.error().code == Code::kUnavailable);
-    hub_.mark_ready(*this);  // sending may have taken in what the descriptor would have told
+    hub_.mark_ready(*this);  // sending may have taken in what the descriptor would have shown
     return sent;
   }
   bool lost() const override { return lost_; }
@@ -306,6 +308,7 @@ RouterLine* ZmqRouter::find_line(const std::string& routing_id, std::string_view
 
 RouterLine& ZmqRouter::add_line(std::string routing_id, std::string_view user) {
   if (lines_.size() >= kRouterPeersMax) hub_.lose(idle_first_.front()->id);
+  PIF_ASSERT(!lines_.contains(routing_id) && lines_.size() <= idle_first_.size(), lines_.size(), idle_first_.size());
   auto made = std::make_unique<RouterLine>(*this, routing_id, std::string(user), backlog_of(routing_id));
   auto& line = *made;
   line.identity.via = via_;
@@ -323,6 +326,7 @@ std::shared_ptr<Backlog> ZmqRouter::backlog_of(const std::string& routing_id) {
 }
 
 void ZmqRouter::forget(RouterLine& line) {
+  PIF_ASSERT(!idle_first_.empty(), lines_.size());
   idle_first_.erase(line.place);
   if (const auto found = lines_.find(line.routing_id); found != lines_.end() && found->second == &line)
     lines_.erase(found);
@@ -404,6 +408,7 @@ Result<PeerId> ZmqTransport::connect(const std::string& endpoint, Identity::Via 
                                      const CurveKeys& keys) {
   if (via == Identity::Via::kCurve && keys.secret_key.empty())
     return fail(Code::kPermission, fmt::format("{} admits only holders of a key, and there is none here", endpoint));
+  PIF_ASSERT(context_.has_value(), via);
   PIF_TRY_VALUE(auto socket, ZmqSocket::open(*context_, zmq::socket_type::dealer));
   PIF_TRY(set_common(socket, heartbeats_));
   if (via == Identity::Via::kCurve) {
