@@ -1,4 +1,5 @@
 #include "bulk/blocks.h"
+#include "pif/base/assert.h"
 
 #include <atomic>
 #include <mutex>
@@ -8,6 +9,7 @@ namespace pif::client {
 
 Status do_blocks(Pool& pool, std::uint64_t count, const std::function<BlockWorker()>& make_worker,
                  const std::function<Status()>& report) {
+  PIF_ASSERT(pool.threads() > 0, count);
   const std::thread::id caller = std::this_thread::get_id();
   std::atomic<std::uint64_t> next{0};
   std::atomic<bool> stopped{false};

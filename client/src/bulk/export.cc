@@ -12,6 +12,7 @@
 #include "bulk/local_io.h"
 #include "bulk/near_blocks.h"
 #include "operations/started.h"
+#include "pif/base/assert.h"
 #include "session/in_use.h"
 
 namespace pif {
@@ -37,6 +38,7 @@ Sink sink_to(const LocalFile& local) {
 // Of a file of this length.
 std::uint64_t bytes_of(std::uint64_t record_length, const FileLength& file_length, Range records) {
   const std::uint64_t end = std::min(records.end * record_length, file_length.bytes);
+  PIF_ASSERT(records.empty() || end >= records.begin * record_length, records.begin, records.end, end);
   return records.empty() ? 0 : end - records.begin * record_length;
 }
 
@@ -93,6 +95,7 @@ class ParallelExport {
 
   Status export_block(std::uint64_t block, std::byte* buffer, std::vector<access::RowRange>& ranges) {
     PIF_TRY(progress_.check());
+    PIF_ASSERT(block < blocks_, block, blocks_);
     const Range records = records_of(block);
     access::split(file_.parts.layout, records, ranges);
     for (const access::RowRange& rows : ranges) {
@@ -168,6 +171,7 @@ class NearExport {
   };
 
   void start(Slot& slot) {
+    PIF_ASSERT(next_ < blocks_.count(), next_, blocks_.count());
     slot.tasks.clear();
     slot.tasks.emplace_back([this, &slot, index = next_++] { slot.outcome = blocks_.read(index, slot.block); });
     file_.session->pool().start(slot.tasks.front());
@@ -175,6 +179,7 @@ class NearExport {
 
   // While another thread reads this block, later ones are read here: those that others would come to last.
   void await(Slot& slot) {
+    PIF_ASSERT(slot.tasks.size() == 1, slot.tasks.size());
     Pool& pool = file_.session->pool();
     for (std::uint64_t later = next_; later > 0 && later + slots_.size() > next_; --later) {
       if (slot.tasks.front().is_done()) break;
@@ -246,6 +251,7 @@ Result<BulkCounts> export_in_order(FileState& file, Range records, const Sink& s
       next = block.records.end;
       blocks.push_back(std::move(block));
     }
+    PIF_ASSERT(!blocks.empty() && blocks.size() <= under_way, blocks.size(), under_way);
     Block& block = blocks.front();
     PIF_TRY(wait_for(file, block.operation));
     const std::uint64_t bytes = bytes_of(length, file_length, block.records);
@@ -298,6 +304,7 @@ Result<BulkCounts> export_placed(FileState& state, const Sink& sink, const BulkO
   BulkCounts counts;
   while (counts.bytes < file_length.bytes) {
     PIF_TRY_VALUE(const std::size_t bytes, state.placed.pread(block, counts.bytes));
+    PIF_ASSERT(bytes > 0 && bytes <= block.size(), counts.bytes, bytes, block.size());  // so this loop ends
     PIF_TRY(sink(counts.bytes, std::span(block).first(bytes)));
     counts.bytes += bytes;
     PIF_TRY(progress.report(counts));

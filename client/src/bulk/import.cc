@@ -8,6 +8,7 @@
 
 #include "bulk/blocks.h"
 #include "bulk/local_io.h"
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "session/in_use.h"
 
@@ -65,6 +66,7 @@ class ParallelImport {
 
   Status import_block(std::uint64_t block, std::byte* buffer, std::vector<access::RowRange>& ranges) {
     PIF_TRY(progress_.check());
+    PIF_ASSERT(block < blocks_, block, blocks_);
     const std::uint64_t position = block * block_bytes_;
     const std::size_t wanted = std::min(block_bytes_, local_.size() - position);
     PIF_TRY_VALUE(const std::size_t got, local_.read(position, {buffer, wanted}));
@@ -74,6 +76,7 @@ class ParallelImport {
     const Range records{first, first + (got + length_ - 1) / length_};
     access::split(file_.parts.layout, records, ranges);
     // Each thread begins with another LFS, so that they do not wait for the same file.
+    PIF_ASSERT(!ranges.empty(), block, got);
     const std::size_t offset = block % ranges.size();
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const access::RowRange& rows = ranges[(i + offset) % ranges.size()];
@@ -157,6 +160,7 @@ class DelimitedImport {
       }
       buffer_.resize(std::min<std::size_t>(buffer_.size() * 2, std::size_t{kRecordLengthMax} + 1));
     }
+    PIF_ASSERT(used_ < buffer_.size(), used_, buffer_.size());
     const auto room = std::span(buffer_).subspan(used_);
     PIF_TRY_VALUE(const std::size_t got, local_.read(file_.length.bytes() + used_, room));
     used_ += got;
@@ -178,6 +182,7 @@ class DelimitedImport {
       begin = end;
     }
     const auto size = static_cast<std::size_t>(begin - buffer_.data());
+    PIF_ASSERT(size <= used_, size, used_);
     PIF_TRY(file_.keep_rights());
     if (!lengths_.empty()) PIF_TRY(file_.writer.append_batch(lengths_, std::span(buffer_).first(size)));
     used_ -= size;

@@ -42,6 +42,7 @@ inline void copy_row(std::byte* to, Cursor& row) {
 
 // Round robin.
 void gather_even(std::span<Cursor> rows, std::uint64_t records, std::byte* to) {
+  PIF_ASSERT(!rows.empty(), records);
   for (std::uint64_t done = 0; done < records; done += rows.size()) {
     for (Cursor& row : rows.first(std::min<std::uint64_t>(rows.size(), records - done))) {
       const std::size_t size = row.end[1] - row.end[0];
@@ -54,6 +55,7 @@ void gather_even(std::span<Cursor> rows, std::uint64_t records, std::byte* to) {
 // In whatever order the layout has them. by_lfs: where the LFS's cursor is.
 void gather_by_layout(const parity::Layout& layout, Range records, std::span<Cursor> rows,
                       std::span<const std::size_t> by_lfs, std::byte* to) {
+  PIF_ASSERT(by_lfs.size() == layout.width(), by_lfs.size(), layout.width());
   for (RecordNumber n = records.begin; n < records.end; ++n) {
     Cursor& row = rows[by_lfs[layout.locate(n).lfs]];
     const std::size_t size = row.end[1] - row.end[0];
@@ -69,6 +71,7 @@ std::span<std::byte> BlockMemory::take(std::size_t size) {
     bytes_ = std::make_unique_for_overwrite<std::byte[]>(size);
     capacity_ = size;
   }
+  PIF_ASSERT(size <= capacity_, size, capacity_);
   return {bytes_.get(), size};
 }
 
@@ -80,6 +83,7 @@ NearBlocks::NearBlocks(FileState& file, Range records)
       count_((records.size() + block_records_ - 1) / block_records_) {}
 
 Range NearBlocks::records_of(std::uint64_t index) const {
+  PIF_ASSERT(index < count_, index, count_);
   const RecordNumber first = records_.begin + index * block_records_;
   return {first, std::min(records_.end, first + block_records_)};
 }
@@ -99,6 +103,7 @@ Status NearBlocks::read(std::uint64_t index, NearBlock& block) const {
 Status NearBlocks::read_fixed(NearBlock& block) const {
   const std::uint64_t length = file_.parts.format.record_length;
   const std::uint64_t end = std::min(block.records.end * length, file_length_.bytes);
+  PIF_ASSERT(end >= block.records.begin * length, block.records.begin, end);
   const auto out = block.memory.take(end - block.records.begin * length);
   for (const access::RowRange& rows : block.ranges)
     PIF_TRY(file_.reader.read_near({rows, out.data(), block.records.begin, file_length_, 0}));
@@ -132,6 +137,7 @@ Status NearBlocks::read_variable(NearBlock& block) const {
     cursors.push_back({out.data(), rows.ends.data()});
     by_lfs[block.ranges[i].lfs] = i;
   }
+  PIF_ASSERT(cursors.size() == block.ranges.size() && !cursors.empty(), cursors.size(), block.ranges.size());
   if (cursors.size() == 1) {
     block.bytes = {cursors[0].from, bytes};
     return {};

@@ -205,6 +205,7 @@ class AppendAttempt {
     auto answer = send_done();
     unsigned unknowns = 0;
     while (!answer && is_undecided(answer.error().code)) {
+      PIF_ASSERT(unknowns < kUnknownMax, unknowns);
       Error why = answer.error();
       if (disk_fails(why.code)) PIF_TRY(file_.session->caller().pump(look_again_at()));
       if (!access::is_lost(why.code)) why.code = Code::kUnavailable;
@@ -302,12 +303,14 @@ class AppendAttempt {
   Status add_variable(access::Requests& requests, const FileLength& start) {
     std::vector<std::uint64_t> starts(lengths_.size() + 1, 0);
     for (std::size_t i = 0; i < lengths_.size(); ++i) starts[i + 1] = starts[i] + lengths_[i];
+    PIF_ASSERT(starts.back() == data_.size(), starts.back(), data_.size());
     std::vector<access::RowRange> ranges;
     access::split(file_.parts.layout, {start.records, start.records + lengths_.size()}, ranges);
     for (const access::RowRange& range : ranges) {
       access::RowRange piece{range.lfs, range.row, 0, range.record, false};
       access::RowBody rows;
       const auto flush = [&]() -> Status {
+        PIF_ASSERT(!rows.lengths.empty(), range.lfs, range.rows);
         piece.rows = rows.lengths.size();
         PIF_TRY(send(requests, piece, std::exchange(rows, {}), 0));
         piece.row += piece.rows;
@@ -315,6 +318,7 @@ class AppendAttempt {
       };
       for (std::uint64_t i = 0; i < range.rows; ++i) {
         const RecordNumber record = access::record_of(file_.parts.layout, range, i);
+        PIF_ASSERT(record - start.records < lengths_.size(), record, start.records, lengths_.size());
         const std::uint32_t size = lengths_[record - start.records];
         if (!rows.lengths.empty() && rows.data.size() + size > kBulkBytes) PIF_TRY(flush());
         rows.lengths.push_back(size);
@@ -340,6 +344,7 @@ class AppendAttempt {
     std::vector<LfsIndex> keepers;
     for (RecordNumber n = records.begin; n < records.end && keepers.size() < layout.width(); ++n) {
       const LfsIndex lfs = layout.parity_of(layout.locate(n)).lfs;
+      PIF_ASSERT(lfs < layout.width(), n, lfs, layout.width());
       if (!is_keeper[lfs]) keepers.push_back(lfs);
       is_keeper[lfs] = true;
     }
@@ -428,6 +433,7 @@ Result<FileLength> Appender::append(std::span<const std::uint32_t> lengths, std:
       PIF_TRY_VALUE(const FileLength end, file_.length.get(true));
       if (end.bytes != *at_bytes) return fail(Code::kRetry, start.error().text, start.error().node);
     }
+    PIF_ASSERT(next_pause >= kRetryPause && next_pause <= kLookPause);
     Duration pause = next_pause;
     next_pause = std::min(2 * next_pause, kLookPause);
     if (!again && !attempt.may_be_done() && session.clock().now() < deadline)

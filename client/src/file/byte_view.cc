@@ -74,6 +74,7 @@ Status pwrite_inside(FileState& file, std::span<const std::byte> in, std::uint64
 
 // Zeros from the end up to `offset`.
 Status fill_gap(FileState& file, std::uint64_t offset, Time deadline) {
+  PIF_ASSERT(file.length.bytes() < offset, file.length.bytes(), offset);
   const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, offset - file.length.bytes()));
   while (file.length.bytes() < offset) {
     if (file.session->clock().now() >= deadline) {
@@ -115,11 +116,13 @@ using Found = FileState::RecordStart;
 Result<Found> find_record(FileState& file, std::uint64_t offset) {
   Found low;
   RecordNumber high = file.length.records();  // starts past `offset`
+  PIF_ASSERT(high > 0 && offset < file.length.bytes(), offset, high, file.length.bytes());
   while (high - low.record > 1) {
     std::vector<RecordNumber> probes;
     const std::uint64_t step = std::max<std::uint64_t>(1, (high - low.record) / kProbes);
     for (RecordNumber n = low.record + step; n < high && probes.size() < kProbes; n += step) probes.push_back(n);
     PIF_TRY_VALUE(const auto starts, file.reader.byte_offsets(probes));
+    PIF_ASSERT(starts.size() == probes.size(), starts.size(), probes.size());
     for (std::size_t i = 0; i < probes.size(); ++i) {
       if (starts[i] <= offset) {
         low = {probes[i], starts[i]};
@@ -129,6 +132,7 @@ Result<Found> find_record(FileState& file, std::uint64_t offset) {
       }
     }
   }
+  PIF_ASSERT(low.start <= offset && low.record < high, offset, low.start, low.record, high);
   return low;
 }
 
@@ -197,6 +201,7 @@ Result<std::size_t> FileState::pread(std::span<std::byte> out, std::uint64_t off
   PIF_TRY(keep_rights());
   if (scattered.is_on()) {
     PIF_TRY_VALUE(const std::size_t bytes, scattered.readable(offset, out.size()));
+    PIF_ASSERT(bytes <= out.size(), offset, bytes, out.size());
     PIF_TRY(scattered.read(offset, out.first(bytes)));
     return bytes;
   }

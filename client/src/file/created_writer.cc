@@ -23,6 +23,7 @@ constexpr std::uint64_t kStageBytesMin = 16u << 10;
 // Checks what may be written where. last_bytes: of a short last record in `in`, else 0.
 Status check_created(const FileState& file, RecordNumber first, std::uint64_t count, std::uint32_t last_bytes) {
   const std::uint64_t length = file.parts.format.record_length;
+  PIF_ASSERT(count > 0 && last_bytes < length, count, last_bytes);
   const std::uint64_t records = file.length.records();
   if (first > records) return file.past_end(first);
   const bool ends_short = records > 0 && file.length.ends_short();
@@ -54,6 +55,7 @@ Result<bool> CreatedWriter::open(std::span<const access::RowRange> rows) {
   const std::uint64_t stage_bytes = std::clamp<std::uint64_t>(kStagesBytes / file_.width(), kStageBytesMin, kBulkBytes);
   bool direct = true;
   for (const access::RowRange& range : rows) {
+    PIF_ASSERT(range.lfs < sinks_.size(), range.lfs, sinks_.size());
     auto& sink = sinks_[range.lfs];
     access::ComponentAccess& component = file_.component(range.lfs);
     PIF_ASSERT(component.path() != access::DataPath::kAuto, range.lfs);
@@ -75,6 +77,7 @@ Status CreatedWriter::make_readable(LfsIndex lfs) {
     const access::RowRange range{lfs};
     PIF_TRY(open(std::span(&range, 1)));
   }
+  PIF_ASSERT(sinks_[lfs] != nullptr, lfs);
   access::RowSink& sink = *sinks_[lfs];
   if (!sink.is_direct()) return {};  // only what is gathered can be read, see gathered()
   PIF_TRY_VALUE(const auto tail, sink.show());
@@ -83,6 +86,7 @@ Status CreatedWriter::make_readable(LfsIndex lfs) {
 }
 
 std::span<const std::byte> CreatedWriter::gathered(const access::RowRange& rows) const {
+  PIF_ASSERT(rows.lfs < sinks_.size(), rows.lfs, sinks_.size());
   return sinks_[rows.lfs] ? sinks_[rows.lfs]->gathered(rows) : std::span<const std::byte>();
 }
 
@@ -104,17 +108,20 @@ Status CreatedWriter::give_up() {
 // ---- fixed records -------------------------------------------------------------------------------------------------
 
 void CreatedWriter::note_written(const access::RowRange& rows) {
+  PIF_ASSERT(rows.lfs < sinks_.size() && sinks_[rows.lfs] != nullptr, rows.lfs, sinks_.size());
   if (sinks_[rows.lfs]->is_direct()) file_.counts.bytes_by_descriptor += rows.rows * file_.parts.format.record_length;
 }
 
 Status CreatedWriter::bound_behind() {
   PIF_TRY(behind_.step());
   while (behind_.bytes() > kBehindBytes) PIF_TRY(file_.session->pump(behind_));
+  PIF_ASSERT(behind_.bytes() <= kBehindBytes, behind_.bytes());
   return {};
 }
 
 Status CreatedWriter::write_by_message(const access::RowRange& rows, Range records, std::span<const std::byte> in) {
   const std::uint64_t rows_at_once = access::rows_per_message(file_.parts.format.record_length);
+  PIF_ASSERT(rows_at_once > 0, rows.lfs, rows.rows);
   for (const access::RowRange& piece : access::pieces_of(file_.parts.layout, rows, rows_at_once)) {
     PIF_TRY(sink(rows.lfs).write_records(piece, records, in));
     PIF_TRY(bound_behind());
@@ -145,6 +152,7 @@ Status CreatedWriter::write(RecordNumber first, std::span<const std::byte> in) {
   PIF_TRY(check_created(file_, first, count, static_cast<std::uint32_t>(in.size() % length)));
   const Range records{first, first + count};
   access::split(file_.parts.layout, records, ranges_);
+  PIF_ASSERT(!ranges_.empty() && ranges_.size() <= file_.width(), first, count, ranges_.size());
   PIF_TRY_VALUE(const bool direct, open(ranges_));
   PIF_TRY(write_all(records, in, direct));
   for (const access::RowRange& rows : ranges_) note_written(rows);
@@ -167,6 +175,7 @@ Status CreatedWriter::append_batch(std::span<const std::uint32_t> lengths, std::
   std::size_t offset = 0;
   for (const std::uint32_t length : lengths) {
     const Cell cell = parts.layout.locate(n++);
+    PIF_ASSERT(sinks_[cell.lfs] != nullptr, n, cell.lfs);
     access::RowSink& to = sink(cell.lfs);
     const std::uint64_t behind_before = behind_.bytes();
     PIF_TRY(to.append_row(cell.row, data.subspan(offset, length)));
@@ -175,6 +184,7 @@ Status CreatedWriter::append_batch(std::span<const std::uint32_t> lengths, std::
     offset += length;
     file_.length.grow_to({n, file_.length.bytes() + length});
   }
+  PIF_ASSERT(offset == data.size(), offset, data.size());
   unterminated_ =
       delimited && !lengths.empty() && (lengths.back() == 0 || data.back() != std::byte{parts.format.delimiter});
   return {};
@@ -209,6 +219,7 @@ Status CreatedWriter::add_seals(access::Requests& requests) {
     file_.component(lfs).close();
     ends.push_back(end);
   }
+  PIF_ASSERT(ends.size() <= file_.width(), ends.size(), file_.width());
   sealing_.start(requests, file_.length.now(), ends, file_.session->timeout());
   return {};
 }

@@ -68,6 +68,7 @@ std::vector<std::unique_ptr<access::ComponentAccess>> components_of(Session& ses
   for (LfsIndex lfs = 0; lfs < parts.layout.width(); ++lfs) {
     components.push_back(std::make_unique<access::ComponentAccess>(session.storage(), parts, lfs, path));
   }
+  PIF_ASSERT(components.size() == parts.layout.width(), components.size(), parts.layout.width());
   return components;
 }
 
@@ -91,6 +92,7 @@ FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_o
       members_seen_(session->members() != nullptr ? session->members()->answers() : 0),
       hellos_(session->hellos()) {
   PIF_ASSERT(parts.nodes.size() == width(), parts.nodes.size(), width());
+  PIF_ASSERT(!creating() || !kind.held, phase);
   note_those_down(session->links(), parts.nodes);
 }
 
@@ -151,6 +153,7 @@ Result<std::uint64_t> FileState::scattered_offset(RecordNumber first, std::size_
   const std::uint64_t offset = first * parts.format.record_length;
   PIF_TRY(check_piece_end(offset + bytes));
   PIF_TRY(check_not_done());
+  PIF_ASSERT(bytes <= kFileBytesMax && offset <= kFileBytesMax - bytes, offset, bytes);
   PIF_TRY(scattered.clear_gap(offset));
   return offset;
 }
@@ -207,6 +210,7 @@ bool FileState::go_by(const proto::NodesReply& now) {
 void FileState::follow_members() {
   MemberWatch* const members = session->members();
   if (members == nullptr || members->look() == members_seen_) return;
+  PIF_ASSERT(members_seen_ <= members->answers(), members_seen_, members->answers());
   members_seen_ = members->answers();
   if (members->newest().view() >= parts.view) static_cast<void>(go_by(members->newest()));  // it may be from before
 }
@@ -223,6 +227,7 @@ bool FileState::may_read_again(const Error& error, std::uint64_t passed_over) {
 Result<LfsIndex> FileState::sequencer() const {
   if (!parts.is_absent(0)) return LfsIndex{0};
   const LfsIndex deputy = parity::deputy_of(parts.layout);
+  PIF_ASSERT(deputy < width() && deputy != 0, deputy, width());
   if (!parts.is_absent(deputy)) return deputy;
   const auto said = [this](LfsIndex lfs) {
     return fmt::format("{} is {}", node(lfs).name(), wire::view_state_name(node(lfs).view_state()));
@@ -262,6 +267,7 @@ Status FileState::write_committed(RecordNumber first, std::span<const std::byte>
   if (first > now.records) return past_end(first);
   const std::uint64_t inside = std::min(count, now.records - first);
   const std::size_t inside_bytes = std::min<std::size_t>(in.size(), inside * record_length);
+  PIF_ASSERT(inside <= count && inside_bytes <= in.size(), inside, count, inside_bytes);
   if (inside > 0) PIF_TRY(check_may_overwrite());
   if (count > inside) PIF_TRY(appender.append({}, in.subspan(inside_bytes), false, &now.bytes));
   return inside == 0 ? Status() : overwriter.overwrite(first, in.first(inside_bytes));
@@ -385,6 +391,7 @@ void FileState::forget_components() {
   operations.clear();
   writer.drop();
   for (const auto& component : components) component->close();
+  PIF_ASSERT(operations.empty(), operations.size());
   placed.close();
 }
 

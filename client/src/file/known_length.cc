@@ -45,6 +45,7 @@ void KnownLength::grow_to(const FileLength& file_length) {
   PIF_ASSERT(file_.creating(), file_length.records, file_length.bytes);
   file_length_.records = std::max(file_length_.records, file_length.records);
   file_length_.bytes = std::max(file_length_.bytes, file_length.bytes);
+  PIF_ASSERT(check(file_length_).has_value(), file_length_.records, file_length_.bytes);
 }
 
 Status KnownLength::check(const FileLength& file_length) const {
@@ -139,9 +140,9 @@ Status KnownLength::ask() {
   return {};
 }
 
-// LFS 0 is away, or has no lease and so does not know whether others do without it. Its deputy was told all that it
+// LFS 0 is away, or has no lease and so does not know whether others do without it. Its deputy got all that it
 // published, or publishes itself; nothing, if nothing was appended. kRetry: it does not know yet. An LFS 0 that has
-// lost its component publishes nothing, and gets as its length what was noted last, whoever was told of it: so that
+// lost its component publishes nothing, and gets as its length what was noted last, whoever got it: so that
 // counts.
 Status KnownLength::ask_deputy(const Error& why) {
   const FileParts& parts = file_.parts;

@@ -56,6 +56,7 @@ Status Overwriter::start(RecordNumber first, std::span<const std::byte> in, acce
   }
   access::split(parts.layout, {first, first + count}, ranges_);
   const std::uint64_t rows_max = access::rows_per_message(parts.format.record_length);
+  PIF_ASSERT(rows_max > 0, parts.format.record_length);
   for (const RowRange& rows : ranges_) {
     for (const RowRange& piece : access::pieces_of(parts.layout, rows, rows_max)) {
       access::RowBody body{{}, access::gather(parts, piece, first, in)};
@@ -93,6 +94,7 @@ Status Overwriter::overwrite_batch(RecordNumber first, std::span<const std::uint
   const FileParts& parts = file_.parts;
   std::vector<std::uint64_t> starts(lengths.size() + 1, 0);
   for (std::size_t i = 0; i < lengths.size(); ++i) starts[i + 1] = starts[i] + lengths[i];
+  PIF_ASSERT(starts.back() == data.size(), starts.back(), data.size());
   access::split(parts.layout, {first, first + lengths.size()}, ranges_);
   access::Requests requests(file_.session->links(), file_.grant);
   for (const RowRange& range : ranges_) {
@@ -105,6 +107,7 @@ Status Overwriter::overwrite_batch(RecordNumber first, std::span<const std::uint
     };
     for (std::uint64_t i = 0; i < range.rows; ++i) {
       const RecordNumber record = access::record_of(parts.layout, range, i);
+      PIF_ASSERT(record >= first && record - first < lengths.size(), record, first, lengths.size());
       const std::uint64_t size = lengths[record - first];
       if (piece.rows > 0 && rows.data.size() + size > kBulkBytes) send();
       if (piece.rows == 0) piece = {range.lfs, range.row + i, 0, record, range.even};
@@ -148,6 +151,7 @@ Status PieceOverwriter::write_turn(patterns::Zip& zip, std::span<const std::byte
     const bool is_cut = turn->bytes == before + kBytesAtOnce && at % length > 0;
     if (is_cut && zip.left() > 0) add(length - at % length);
   }
+  PIF_ASSERT(begin < end && turn->count > 0, begin, end, turn->count);
   PIF_TRY(make_way(begin, end));
   send(turn);
   return requests_.step();
@@ -161,6 +165,7 @@ Status PieceOverwriter::make_way(std::uint64_t begin, std::uint64_t end) {
   }
   begin_ = std::min(begin_, begin);
   end_ = std::max(end_, end);
+  PIF_ASSERT(begin_ <= begin && begin < end && end <= end_, begin_, begin, end, end_);
   while (count_turns() >= kTurnsAtOnce) PIF_TRY(file_.session->pump(requests_));
   return {};
 }

@@ -73,6 +73,7 @@ bool PieceReader::may_go_on(const Error& why) {
 
 // The next turn; whether there is one.
 bool PieceReader::fill() {
+  PIF_ASSERT(near_.empty() && rest_.empty() && rebuilt_.empty(), near_.size(), rest_.size(), rebuilt_.size());
   done_ += pieces_.bytes;
   has_looked_anew_ = false;
   passed_over_ = file_.session->links().passed_over();
@@ -113,6 +114,7 @@ void PieceReader::read() {
 
 // On any thread.
 void PieceReader::read_near(Near& near) {
+  PIF_ASSERT(near.lfs < pieces_.of.size(), near.lfs, pieces_.of.size());
   if (near.reader) {
     near.outcome = component::ExtentReader(*near.reader).read(pieces_.of[near.lfs]);
   } else {
@@ -175,6 +177,7 @@ bool PieceReader::rebuild() {
     Rebuilt& rebuilt = rebuilt_.back();
     PIF_ASSERT(record >= rebuilt.record, record, rebuilt.record);
     bytes -= rebuilt.bytes.size();
+    PIF_ASSERT(rebuilt.last <= row, rebuilt.last, row);
     rebuilt.last = row;
     rebuilt.bytes.resize((record - rebuilt.record + 1) * length);
     bytes += rebuilt.bytes.size();
@@ -189,6 +192,7 @@ void PieceReader::take(const Rebuilt& rebuilt) const {
   for (const Extent& piece : rebuilt.pieces) {
     const RecordNumber record = file_.parts.layout.record_at({rebuilt.lfs, piece.offset / length});
     const std::size_t at = (record - rebuilt.record) * length + piece.offset % length;
+    PIF_ASSERT(at + piece.size <= rebuilt.bytes.size(), at, piece.size, rebuilt.bytes.size());
     std::memcpy(piece.at, rebuilt.bytes.data() + at, piece.size);
   }
 }
@@ -202,6 +206,7 @@ bool PieceReader::goes_on(const Rebuilt& rebuilt, const Rest& next) const {
 }
 
 void PieceReader::ask_rebuilt(Rebuilt& rebuilt) {
+  PIF_ASSERT(rebuilt.first <= rebuilt.last, rebuilt.lfs, rebuilt.first, rebuilt.last);
   const access::RowRange rows{rebuilt.lfs, rebuilt.first, rebuilt.last - rebuilt.first + 1, rebuilt.record,
                               file_.parts.layout.is_even()};
   access::read_rebuilt(*requests_, {rows, rebuilt.bytes.data(), rebuilt.record, file_.length.now(), 0},

@@ -48,6 +48,7 @@ Result<bool> PieceWriter::next() {
 // The next turn; whether there is one.
 bool PieceWriter::fill() {
   pieces_.clear();
+  PIF_ASSERT(near_.empty(), near_.size());
   end_ = fill_(pieces_);
   for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
     if (!pieces_.is_rising[lfs]) settle_pieces(pieces_.of[lfs]);
@@ -86,6 +87,7 @@ Status PieceWriter::take() {
   const std::uint64_t length = file_.parts.format.record_length;
   const std::uint64_t end = std::max(end_, file_.length.bytes());
   file_.length.grow_to({(end + length - 1) / length, end});
+  PIF_ASSERT(file_.length.bytes() >= end_, file_.length.bytes(), end_);
   return {};
 }
 

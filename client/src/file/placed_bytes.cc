@@ -44,6 +44,7 @@ void PlacedBytes::close() {
 
 // Not opened, if there is none.
 Status PlacedBytes::open(std::uint32_t subfile) {
+  PIF_ASSERT(subfile < parts_.size(), subfile, parts_.size());
   auto fork = open_fork(file_, subfile, std::string(kForkData), Client::Mode::kRead);
   if (!fork) return fork.error().code == Code::kNotFound ? Status() : Status(fail(std::move(fork.error())));
   parts_[subfile].fork = std::move(*fork);
@@ -71,6 +72,7 @@ Result<FileLength> PlacedBytes::measure() {
 
 Result<std::size_t> PlacedBytes::pread(std::span<std::byte> out, std::uint64_t offset) {
   if (!length_) PIF_TRY(measure());
+  PIF_ASSERT(parts_.size() == file_.width(), parts_.size(), file_.width());
   std::size_t moved = 0;
   for (const Part& part : parts_) {
     if (moved == out.size()) break;
@@ -78,6 +80,7 @@ Result<std::size_t> PlacedBytes::pread(std::span<std::byte> out, std::uint64_t o
       offset -= part.bytes;
       continue;
     }
+    PIF_ASSERT(part.fork != nullptr, part.bytes, offset);
     const auto piece = out.subspan(moved, std::min<std::uint64_t>(out.size() - moved, part.bytes - offset));
     PIF_TRY_VALUE(const std::size_t bytes, part.fork->pread(piece, offset));
     if (bytes < piece.size())

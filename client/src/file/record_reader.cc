@@ -81,6 +81,7 @@ Status RecordReader::cannot_read_back(LfsIndex lfs) const {
 
 Status RecordReader::read_gathered(const ReadPart& part) const {
   const auto rows = file_.writer.gathered(part.rows);
+  PIF_ASSERT(file_.creating(), file_.phase);
   if (rows.empty()) return cannot_read_back(part.rows.lfs);
   access::scatter(file_.parts, part, part.rows, rows);
   return {};
@@ -98,6 +99,7 @@ Status RecordReader::read_all_direct(std::span<const ReadPart> parts, std::uint6
     return access::recover(messages, file_.component(part.rows.lfs), part, file_.counts.bytes_by_message,
                            std::move(error));
   };
+  PIF_ASSERT(!parts.empty(), bytes);
   if (parts.size() == 1) {
     auto status = read_one(parts[0]);
     return status ? status : recover_one(parts[0], std::move(status.error()));
@@ -108,6 +110,7 @@ Status RecordReader::read_all_direct(std::span<const ReadPart> parts, std::uint6
     if (i == 0 || parts[i].turn != parts[i - 1].turn) turns.push_back(i);
   }
   turns.push_back(parts.size());
+  PIF_ASSERT(turns.size() >= 2 && turns.front() == 0, turns.size(), parts.size());
   const auto take_turn = [&](std::size_t turn) {
     for (std::size_t i = turns[turn]; i < turns[turn + 1]; ++i) outcome[i] = read_one(parts[i]);
   };
@@ -160,6 +163,7 @@ void RecordReader::add_parts(Range records, std::byte* out, std::vector<ReadPart
                                   ? 1
                                   : std::min<std::uint64_t>(file_.session->pool().threads(), bytes / kTurnBytes);
   const std::uint64_t step = std::max(unit, (records.size() / turns + unit - 1) / unit * unit);
+  PIF_ASSERT(unit > 0 && step % unit == 0, unit, step, turns);
   for (RecordNumber begin = records.begin; begin < records.end;) {
     const RecordNumber end = turns == 1 ? records.end : std::min(records.end, (begin / unit * unit) + step);
     PIF_ASSERT(end > begin, begin, end, unit, step);
@@ -202,6 +206,7 @@ Result<std::uint64_t> RecordReader::clip(RecordNumber first, std::size_t out_byt
   if (first > now.records) return fail(file_.past_end(first).error());
   const std::uint32_t length = parts.format.record_length;
   const Clipped clipped = clip_to(now, length, first, count);
+  PIF_ASSERT(clipped.records <= count, clipped.records, count);
   if (clipped.bytes <= out_bytes) return clipped.records;
   if (known && first <= known->records) {  // the memory is for the length that the caller knows
     const Clipped before = clip_to(*known, length, first, count);
@@ -234,6 +239,7 @@ Result<std::uint64_t> RecordReader::read_scattered(RecordNumber first, std::span
   const std::uint64_t most = std::min<std::uint64_t>(count, (out.size() + length - 1) / length);
   const std::size_t wanted = std::min<std::uint64_t>(out.size(), most * length);
   PIF_TRY_VALUE(const std::size_t bytes, file_.scattered.readable(first * length, wanted));
+  PIF_ASSERT(bytes <= wanted && wanted <= out.size(), bytes, wanted, out.size());
   PIF_TRY(file_.scattered.read(first * length, out.first(bytes)));
   return (bytes + length - 1) / length;
 }
@@ -243,10 +249,12 @@ Status RecordReader::read_known(RecordNumber first, std::span<std::byte> out, st
 }
 
 Status RecordReader::read_once(RecordNumber first, std::span<std::byte> out, std::uint64_t records) {
+  PIF_ASSERT(records > 0, first);
   if (records == 1) {  // the fast path of single records: no allocation, no lock
     const Cell cell = file_.parts.layout.locate(first);
     const access::ComponentAccess& component = file_.component(cell.lfs);
     const std::size_t bytes = file_.length.record_bytes(first);  // at its LFS it may be longer by now
+    PIF_ASSERT(bytes <= out.size(), first, bytes, out.size());
     const bool is_shown = component.has_reader() && !file_.writer.has_unshown(cell.lfs);
     if (is_shown && component.reader().read_bytes(cell.row * file_.parts.format.record_length, out.first(bytes))) {
       file_.counts.bytes_by_descriptor += bytes;
@@ -270,6 +278,7 @@ Status RecordReader::read_many(std::span<File::ReadRequest> requests) {
     const std::uint64_t length = file_.parts.format.record_length;
     const RecordNumber last = request.first + request.done - 1;
     const std::size_t size = (request.done - 1) * length + file_.length.record_bytes(last);
+    PIF_ASSERT(size <= request.out.size(), request.first, size, request.out.size());
     pieces.push_back({request.first * length, size, request.out.data()});
     bytes += size;
   }
@@ -357,6 +366,7 @@ Status RecordReader::read_within(RecordNumber record, std::uint32_t within, std:
 
 Status RecordReader::read_within_once(RecordNumber record, std::uint32_t within, std::span<std::byte> out) {
   const Cell cell = file_.parts.layout.locate(record);
+  PIF_ASSERT(within + out.size() <= file_.parts.format.record_length, record, within, out.size());
   const std::uint64_t offset = cell.row * file_.parts.format.record_length + within;
   PIF_TRY(open(std::span(&cell.lfs, 1)));
   access::ComponentAccess& component = file_.component(cell.lfs);

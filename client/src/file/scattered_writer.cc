@@ -63,10 +63,12 @@ Status ScatteredWriter::begin() {
 }
 
 Status ScatteredWriter::write(std::uint64_t offset, std::span<const std::byte> in) {
+  PIF_ASSERT(is_on_, offset, in.size());
   return PieceWriter(file_, fill_from<component::ConstExtent>(offset, in), true).run();
 }
 
 Status ScatteredWriter::read(std::uint64_t offset, std::span<std::byte> out) {
+  PIF_ASSERT(is_on_, offset, out.size());
   return PieceReader(file_, fill_from<component::ExtentRun>(offset, out), true).run();
 }
 
@@ -77,6 +79,7 @@ Result<std::size_t> ScatteredWriter::readable(std::uint64_t offset, std::size_t 
 }
 
 Status ScatteredWriter::sync() {
+  PIF_ASSERT(is_on_, file_.phase);
   access::Requests syncs(file_.session->links(), file_.grant);
   for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
     access::BulkRequest request;
@@ -98,6 +101,7 @@ Status ScatteredWriter::resize(std::uint64_t bytes) {
   if (bytes < before) cut_end_ = std::max(cut_end_, before);
   PIF_TRY(clear_gap(bytes));
   file_.length.go_by(length_up_to(file_.parts.format.record_length, bytes));
+  PIF_ASSERT(file_.length.bytes() == bytes, file_.length.bytes(), bytes);
   return {};
 }
 
@@ -132,6 +136,7 @@ std::uint64_t ScatteredWriter::component_bytes(LfsIndex lfs, const FileLength& f
   const std::uint64_t rows = parts.layout.rows(lfs, file_length.records);
   if (rows == 0) return 0;
   const RecordNumber last = parts.layout.record_at({lfs, rows - 1});
+  PIF_ASSERT(last < file_length.records, lfs, last, file_length.records);
   return (rows - 1) * parts.format.record_length + fixed_record_bytes(parts.format.record_length, file_length, last);
 }
 
@@ -152,6 +157,7 @@ Status ScatteredWriter::seal(const FileLength& file_length) {
     if (rows == 0) continue;  // whatever is there, the LFS removes it when the file is committed, and not before
     ends.push_back({lfs, false, {rows, component_bytes(lfs, file_length), 0, 0}, true});
   }
+  PIF_ASSERT(ends.size() <= file_.width(), ends.size(), file_.width());
   sealing_.start(seals, file_length, ends, file_.session->timeout());
   return file_.run(seals);
 }

@@ -33,6 +33,7 @@ Result<std::string> FileState::share() {
     return fail(Code::kInvalid, fmt::format("{}: only a file being created is shared", parts.path));
   PIF_TRY(keep_rights());
   PIF_TRY(scattered.begin());
+  PIF_ASSERT(scattered.is_on(), phase);
   proto::Share share;
   share.set_file(parts.file.value);
   for (const proto::NodeInfo& node : parts.nodes) share.add_incarnations(node.incarnation());
@@ -101,6 +102,7 @@ Status FileState::preallocate(std::uint64_t bytes) {
 }
 
 Status FileState::seal_scattered() {
+  PIF_ASSERT(scattered.is_on(), phase);
   FileLength whole = length.now();
   if (is_shared()) {
     PIF_TRY(done());

@@ -22,6 +22,7 @@ void merge(const parity::Layout& layout, Range records, std::size_t bytes_max, s
   for (RecordNumber n = records.begin; n < records.end; ++n) {
     const Cell cell = layout.locate(n);
     FetchedRows& from = fetched[cell.lfs];
+    PIF_ASSERT(cell.row >= from.first, cell.lfs, cell.row, from.first);
     const std::uint64_t index = cell.row - from.first;
     if (index >= from.lengths.size()) return;
     const std::uint32_t length = from.lengths[index];
@@ -67,6 +68,7 @@ Status RecordReader::fetch(Range records, std::size_t bytes_max, std::vector<Fet
     access::read_rows_by_message(requests, rows, fetched[rows.lfs], file_.counts.bytes_by_message);
   }
   PIF_TRY(requests.step());
+  PIF_ASSERT(!ranges.empty(), records.begin, records.end);
   const std::size_t each = bytes_max / ranges.size() + bytes_max / ranges.size() / 4 + 1;
   for (const RowRange& rows : ranges) {
     if (!file_.component(rows.lfs).by_message()) PIF_TRY(fetch_direct(rows, each, fetched[rows.lfs], requests));
@@ -90,6 +92,7 @@ Result<RecordBatch> RecordReader::read_batch(RecordNumber first, std::uint64_t c
     const std::uint64_t done = batch.lengths.size();
     const std::size_t room = std::max<std::size_t>(bytes_max - std::min(bytes_max, batch.data.size()), 1);
     const std::uint64_t some = records_worth(now, wanted - done, room, file_.width());
+    PIF_ASSERT(some > 0 && some <= wanted - done, some, wanted, done);
     PIF_TRY(file_.in_newest_view([&] {
       for (FetchedRows& one : fetched) one = {};
       return fetch({first + done, first + done + some}, room, fetched);
@@ -97,6 +100,7 @@ Result<RecordBatch> RecordReader::read_batch(RecordNumber first, std::uint64_t c
     merge(parts.layout, {first + done, first + done + some}, bytes_max, fetched, batch);
     if (batch.lengths.size() == done) break;  // the next record does not fit
   }
+  PIF_ASSERT(batch.lengths.size() <= wanted, batch.lengths.size(), wanted);
   return batch;
 }
 
@@ -104,6 +108,7 @@ Result<RecordBatch> RecordReader::read_batch(RecordNumber first, std::uint64_t c
 Status RecordReader::add_rebuilt_offsets(LfsIndex lfs, std::span<const Row> rows, std::vector<std::uint64_t>& sums,
                                          const Error& why) {
   const parity::Layout& layout = file_.parts.layout;
+  PIF_ASSERT(!rows.empty() && rows.size() == sums.size(), rows.size(), sums.size());
   const Row end = *std::max_element(rows.begin(), rows.end());
   for (Row row = 0; row < end;) {
     FetchedRows fetched;

@@ -50,7 +50,7 @@ EntryKind kind_of(wire::OtherKind kind) {
   return kKinds[kind - wire::kOtherLink];
 }
 
-// What the entry is, and what is told of that kind alone.
+// Sets the kind of the entry, and what only entries of that kind have.
 Status set_kind(const proto::EntryInfo& info, Entry& entry) {
   if (info.type() == proto::OTHER) {
     PIF_TRY_VALUE(const wire::OtherKind kind, wire::other_kind_of(info.other()));

@@ -21,6 +21,7 @@ class Batch {
  public:
   Batch(const client::Session& session, std::span<File* const> files) : outcome_(files.size()) {
     for (File* file : files) states_.push_back(&file->state());
+    PIF_ASSERT(states_.size() == outcome_.size(), states_.size(), outcome_.size());
     for (std::size_t i = 0; i < size(); ++i)
       if (states_[i]->session.get() != &session)
         outcome_[i] = fail(Code::kInvalid, fmt::format("{}: it is another client's", states_[i]->parts.path));
@@ -72,6 +73,7 @@ void commit_sealed(client::Session& session, Batch& batch, LengthOf length_of) {
     which.push_back(i);
   }
   auto replies = session.change_all(std::move(commits), changes);
+  PIF_ASSERT(replies.size() == which.size(), replies.size(), which.size());
   for (std::size_t i = 0; i < which.size(); ++i) {
     if (replies[i])
       batch.state(which[i]).phase = FileState::Phase::kEnded;

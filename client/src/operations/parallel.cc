@@ -26,6 +26,7 @@ constexpr Duration kTellEvery = std::chrono::seconds(1);  // how far a member is
 // A token for members: that of the group, and, of a file that is written, that of its sharing.
 std::string joined(const std::string& group, const std::string& share) {
   std::string token;
+  PIF_ASSERT(group.size() <= UINT32_MAX, group.size());
   for (std::size_t i = 0; i < kLengthBytes; ++i) token += static_cast<char>(group.size() >> (8 * i));
   return token + group + share;
 }
@@ -55,7 +56,7 @@ struct ParallelController::State {
   std::string token;
   bool writes = false;
   bool is_closed = false;
-  std::uint64_t released = 0;  // rounds, all told
+  std::uint64_t released = 0;  // rounds, in all
   std::uint64_t done = 0;      // that all have done
 
   Session& session() const { return *file->state().session; }
@@ -63,6 +64,7 @@ struct ParallelController::State {
   // Until all members have done so many; what was released goes with it.
   Status await(std::uint64_t rounds) {
     const Time deadline = session().clock().now() + session().timeout();
+    PIF_ASSERT(rounds <= released, rounds, released);
     Time patience = deadline;
     while (true) {
       proto::Release request;
@@ -181,8 +183,8 @@ struct ParallelMember::State {
 
   RecordNumber record(std::uint64_t round) const { return position + round * members + index; }
 
-  // Until there is a round to be done, or the end. What was done is told with it, and now and then where it need not
-  // wait.
+  // Until there is a round to be done, or the end. What was done is reported with it, and now and then where it need
+  // not wait.
   Status await() {
     Session& session = *file.state().session;
     const Time deadline = session.clock().now() + session.timeout();
@@ -215,6 +217,7 @@ struct ParallelMember::State {
   // Of the next rounds, at most so many: their records, which are `members` apart.
   Result<File::Pieces> pieces_of(std::uint64_t rounds) const {
     const std::uint64_t length = file.format().record_length;
+    PIF_ASSERT(index < members && rounds > 0 && rounds <= released - done, index, members, rounds, released, done);
     File::Pieces pieces;
     PIF_TRY_VALUE(pieces.file, patterns::member_of(index, members, length, position + done * members));
     pieces.memory = patterns::range(0, rounds * length);

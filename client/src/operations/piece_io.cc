@@ -7,6 +7,7 @@
 #include "file/piece_reader.h"
 #include "file/piece_writer.h"
 #include "pieces/piece_source.h"
+#include "pif/base/assert.h"
 #include "pif/pattern/zip.h"
 
 namespace pif::client {
@@ -19,6 +20,7 @@ Result<std::uint64_t> read_one_by_one(FileState& file, patterns::Zip& zip, std::
   while (const auto pair = zip.next()) {
     const auto at = out.subspan(static_cast<std::size_t>(pair->memory_offset), pair->size);
     PIF_TRY_VALUE(const std::size_t n, file.pread(at, static_cast<std::uint64_t>(pair->file_offset)));
+    PIF_ASSERT(n <= pair->size, n, pair->size);
     done += n;
     if (n < pair->size) break;
   }

@@ -10,6 +10,7 @@
 #include "file/piece_writer.h"
 #include "operations/piece_io.h"
 #include "pieces/async_operation.h"
+#include "pif/base/assert.h"
 
 namespace pif::client {
 
@@ -46,6 +47,7 @@ class Done : public AsyncOperation {
 };
 
 Result<File::Operation> keep(FileState& file, std::unique_ptr<AsyncOperation> operation) {
+  PIF_ASSERT(operation != nullptr && !file.operations.contains(file.next_operation), file.next_operation);
   operation->move_on();
   const File::Operation number = file.next_operation++;
   file.operations.emplace(number, std::move(operation));
@@ -89,6 +91,7 @@ Result<File::Operation> start_read(FileState& file, RecordNumber first, std::spa
   if (records == 0) return keep(file, std::make_unique<Done>(file, 0));
   const std::uint64_t length = file.parts.format.record_length;
   const std::uint64_t bytes = (records - 1) * length + file.length.record_bytes(first + records - 1);
+  PIF_ASSERT(bytes <= out.size(), first, bytes, out.size());
   auto fill = fill_from<component::ExtentRun>(first * length, out.first(bytes));
   return keep(file, std::make_unique<PieceReader>(file, std::move(fill), false, records));
 }
@@ -138,6 +141,7 @@ Result<File::Operation> start_write_pieces(FileState& file, const File::Pieces& 
 Result<std::uint64_t> wait_for(FileState& file, File::Operation operation) {
   PIF_TRY(find(file, operation));
   const std::unique_ptr<AsyncOperation> taken = std::move(file.operations.extract(operation).mapped());
+  PIF_ASSERT(taken != nullptr, operation);
   PIF_TRY(taken->run());
   return taken->result();
 }

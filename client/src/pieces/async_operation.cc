@@ -1,5 +1,6 @@
 #include "pieces/async_operation.h"
 
+#include "pif/base/assert.h"
 #include "session/one_user.h"
 
 namespace pif::client {
@@ -33,6 +34,7 @@ bool AsyncOperation::tasks_are_done() const {
 }
 
 void AsyncOperation::start_tasks(std::uint64_t bytes) {
+  PIF_ASSERT(requests_.has_value() && !has_ended_, tasks_.size());
   static_cast<void>(requests_->step().has_value());  // under way meanwhile; an error stays for the next step
   if (is_foreground_ && (bytes < kParallelBytes || tasks_.size() == 1)) {
     for (Pool::Task& task : tasks_) Pool::run_here(task);
@@ -52,6 +54,7 @@ bool AsyncOperation::move_on(bool may_wait) {
       make_requests();
       status_ = {};
     }
+    PIF_ASSERT(!status_ || (tasks_.empty() && requests_->idle()), tasks_.size());  // what next() may rely on
     auto more = status_ ? next() : Result<bool>(false);
     if (!more) {
       status_ = fail(std::move(more.error()));
@@ -72,6 +75,7 @@ Status AsyncOperation::run() {
     auto pumped = session_.pump(*requests_);
     if (!pumped && requests_->step()) return pumped;  // else it is the requests' own, which move_on() finds
   }
+  PIF_ASSERT(has_ended_ && tasks_.empty(), tasks_.size());
   return status_;
 }
 

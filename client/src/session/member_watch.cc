@@ -1,4 +1,5 @@
 #include "session/member_watch.h"
+#include "pif/base/assert.h"
 
 #include <utility>
 
@@ -9,6 +10,7 @@ MemberWatch::~MemberWatch() {
 }
 
 void MemberWatch::take(Result<net::Packet> reply) {
+  PIF_ASSERT(call_.has_value(), answers_);
   call_.reset();
   if (!reply) return;  // the next look asks again
   newest_ = std::move(*reply->envelope.mutable_nodes_reply());

@@ -14,7 +14,7 @@ std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZ
 }  // namespace
 
 // A page that fork() empties in the child: to look there costs less than to ask for the process's number. Where there
-// is none to be had, children are not told.
+// is none to be had, children are not noticed.
 OneUser::OneUser() {
   void* const page = ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return;

@@ -78,6 +78,7 @@ class SlowReaders : public std::enable_shared_from_this<SlowReaders> {
 
  private:
   bool add_thread() {
+    PIF_ASSERT(idle_ <= threads_, idle_, threads_);
     if (threads_ >= kThreadsMax) return false;
     try {
       std::thread([self = shared_from_this()] { self->work(); }).detach();
@@ -165,6 +166,7 @@ class PatientFile final : public component::ForwardingFile {
       const std::size_t wanted = cursor.piece().size();
       const auto found = inner()->read_cached(at, cursor.piece());
       const std::size_t count = found.value_or(0);  // an error shows in the slow read
+      PIF_ASSERT(count <= wanted, at, count, wanted);
       cursor.advance(count);
       at += count;
       is_cached = count == wanted;
@@ -180,6 +182,7 @@ class PatientFile final : public component::ForwardingFile {
  private:
   Result<std::size_t> read_slowly(std::uint64_t offset, Cursor& cursor) {
     const std::size_t size = std::min(cursor.left(), kReadAtOnce);
+    PIF_ASSERT(size > 0, offset);
     PIF_TRY(check_answered(offset));
     const auto read = std::make_shared<SlowRead>(inner(), offset, size);
     if (!readers_->start(read)) return fail(unanswered(offset));
@@ -189,6 +192,7 @@ class PatientFile final : public component::ForwardingFile {
       return fail(unanswered(offset));
     }
     if (!read->outcome()) return fail(read->outcome().error());
+    PIF_ASSERT(*read->outcome() <= size, *read->outcome(), size);
     cursor.copy(read->bytes().first(*read->outcome()));
     return *read->outcome();
   }

@@ -50,6 +50,7 @@ void Pool::take_turns(std::unique_lock<std::mutex>& lock) {
   while (next_ < count_) {
     const std::size_t index = next_++;
     if (next_ == count_) note_work();
+    PIF_ASSERT(work_ != nullptr && next_ <= count_, next_, count_);
     const auto* work = work_;
     const Turn turn(lock, running_);
     (*work)(index);
@@ -62,6 +63,7 @@ void Pool::wait_for_work(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   ++asleep_;
   more_.wait(lock, [this] { return stopping_ || next_ < count_ || !queue_.empty(); });
+  PIF_ASSERT(asleep_ > 0 && asleep_ <= helpers_wanted_, asleep_, helpers_wanted_);
   --asleep_;
 }
 
@@ -88,11 +90,13 @@ void Pool::wait_for_helpers(std::unique_lock<std::mutex>& lock) {
     lock.lock();
   }
   finished_.wait(lock, [this] { return running_ == 0; });
+  PIF_ASSERT(next_ == count_, next_, count_);
   work_ = nullptr;
   count_ = next_ = 0;
 }
 
 void Pool::start_helpers() {
+  PIF_ASSERT(helpers_.size() <= helpers_wanted_, helpers_.size(), helpers_wanted_);
   while (helpers_.size() < helpers_wanted_) helpers_.emplace_back([this] { help(); });
 }
 
@@ -103,6 +107,7 @@ void Pool::run(std::size_t count, const std::function<void(std::size_t)>& work) 
   }
   start_helpers();
   std::unique_lock lock(mutex_);
+  PIF_ASSERT(work_ == nullptr && running_ == 0 && next_ == count_, running_, next_, count_);
   work_ = &work;
   next_ = 0;
   count_ = count;
@@ -163,6 +168,7 @@ void Pool::wait_for_task(std::unique_lock<std::mutex>& lock, const Task& task) {
 }
 
 void Pool::run_here(Task& task) {
+  PIF_ASSERT(task.state_ == Task::State::kNew, task.state_);
   task.work_();
   task.state_ = Task::State::kDone;
   task.is_done_ = true;

@@ -99,6 +99,7 @@ Status ServerSession::hello_by(net::Route route, Time deadline) {
 }
 
 Status ServerSession::hello_over(net::PeerId peer, Time deadline) {
+  PIF_ASSERT(peer != 0, route_);
   auto reply = world_.caller.call(peer, hello_packet(), deadline - clock().now(), "server");
   if (!reply) return fail(std::move(reply.error()));
   const proto::HelloReply& hello = reply->envelope.hello_reply();
@@ -261,11 +262,13 @@ std::vector<Result<net::Packet>> ServerSession::change_all(std::vector<net::Pack
                                                            const std::vector<Change>& changes) {
   std::vector<Result<net::Packet>> replies;
   replies.reserve(requests.size());
+  PIF_ASSERT(requests.size() == changes.size(), requests.size(), changes.size());
   const auto again = [&](std::size_t index, net::Packet request, std::uint64_t sent_in) {
     return change_again(std::move(request), changes[index], sent_in);
   };
   ask_each(std::move(requests), clock().now() + timeout_, kNever, again,
            [&](Result<net::Packet> reply) { replies.push_back(std::move(reply)); });
+  PIF_ASSERT(replies.size() == changes.size(), replies.size(), changes.size());
   return replies;
 }
 
@@ -288,6 +291,7 @@ void ServerSession::ask_each(std::vector<net::Packet> requests, Time deadline, T
       calls.push_back(world_.caller.start(peer_, std::move(requests[i]), deadline - clock().now(), "server"));
       copies.back().set_id(calls.back());
     }
+    PIF_ASSERT(calls.size() == copies.size() && calls.size() <= end - begin, calls.size(), copies.size(), end - begin);
     for (std::size_t i = begin; i < end; ++i) {
       const bool started = i - begin < calls.size();
       auto reply = started ? world_.caller.wait(calls[i - begin]) : Result<net::Packet>(fail(Code::kUnavailable, ""));

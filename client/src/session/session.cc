@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "pif/access/requests.h"
+#include "pif/base/assert.h"
 #include "pif/cluster/cluster.h"
 #include "pif/component/real_storage.h"
 #include "pif/machine/limits.h"
@@ -111,6 +112,7 @@ Result<std::shared_ptr<Session>> Session::connect_in(ClientWorld world, const pr
 }
 
 Status Session::begin(ServerSession::Where where, std::string cluster) {
+  PIF_ASSERT(server_ == nullptr && members_ == nullptr, route_);
   server_ = std::make_unique<ServerSession>(ServerSession::World{messenger_, *caller_, *links_, *user_},
                                             std::move(where), route_, std::move(cluster), options_);
   members_ = std::make_unique<MemberWatch>(*caller_, *server_);
@@ -148,6 +150,7 @@ bool Session::renew_credential(Duration patience) {
 
 // Asks the server where the LFSs are now. Whether this one is elsewhere than was known.
 bool Session::look_up(const proto::NodeInfo& node, Duration patience) {
+  PIF_ASSERT(server_ != nullptr, node.id());
   const proto::Endpoints before = links_->endpoints_of(node);
   net::Packet request;
   request.envelope.mutable_nodes();
