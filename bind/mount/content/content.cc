@@ -32,12 +32,13 @@ Content::Content(Client& client, Client::CreatedNow created, std::uint64_t rewri
       entry_(std::move(created.entry)),
       version_(std::move(created.file)) {}
 
-std::uint64_t Content::told_size() const {
+std::uint64_t Content::size_at_server() const {
+  PIF_ASSERT(unsent_ == nullptr || !version_, state_);
   if (unsent_) return unsent_->size();
   return version_ ? version_->file_length_seen().bytes : entry_.file_length.bytes;
 }
 std::uint64_t Content::size() const {
-  return gathered_.is_empty() ? told_size() : std::max(told_size(), gathered_.end());
+  return gathered_.is_empty() ? size_at_server() : std::max(size_at_server(), gathered_.end());
 }
 
 Entry Content::entry() const {
@@ -46,17 +47,17 @@ Entry Content::entry() const {
   return entry;
 }
 
-Entry Content::shown(Entry told) const {
-  std::uint64_t& bytes = told.file_length.bytes;
+Entry Content::shown(Entry entry) const {
+  std::uint64_t& bytes = entry.file_length.bytes;
   if (!is_clean())
     bytes = size();
-  else if (told.id == entry_.id)
+  else if (entry.id == entry_.id)
     bytes = std::max(bytes, size());
   if (is_touched()) {
-    told.modified_ns = std::max(told.modified_ns, touched_ns_);
-    told.changed_ns = std::max(told.changed_ns, touched_ns_);
+    entry.modified_ns = std::max(entry.modified_ns, touched_ns_);
+    entry.changed_ns = std::max(entry.changed_ns, touched_ns_);
   }
-  return told;
+  return entry;
 }
 
 void Content::touch(std::int64_t wall_ns) {
@@ -70,6 +71,7 @@ void Content::touch(std::int64_t wall_ns) {
 // ---- the file that is read, or written ----
 
 Status Content::open(Client::Mode mode) {
+  PIF_ASSERT(!version_ && unsent_ == nullptr, state_);
   PIF_TRY_VALUE(file_, client_.open_by_id(entry_.id, mode));
   entry_.is_protected = file_->entry().is_protected;  // of an unsent file nobody knew
   return {};
@@ -97,12 +99,12 @@ Status Content::hold() {
   return {};
 }
 
-void Content::take_attributes(const Entry& told) {
-  entry_.owner = told.owner;
-  entry_.group = told.group;
-  entry_.mode = told.mode;
-  entry_.modified_ns = told.modified_ns;
-  entry_.changed_ns = told.changed_ns;
+void Content::take_attributes(const Entry& entry) {
+  entry_.owner = entry.owner;
+  entry_.group = entry.group;
+  entry_.mode = entry.mode;
+  entry_.modified_ns = entry.modified_ns;
+  entry_.changed_ns = entry.changed_ns;
 }
 
 void Content::take_change(const AttributeChange& change) {
@@ -164,12 +166,14 @@ Status Content::begin_version(std::uint64_t keep) {
     PIF_TRY_VALUE(version_, client::rewrite(client_, *from, {keep, rewrite_max_}));
     state_ = State::kWritten;
   }
+  PIF_ASSERT(version_.has_value() && state_ != State::kCommitted, state_);
   file_.reset();
   writes_ = false;
   return {};
 }
 
 Status Content::publish() {
+  PIF_ASSERT(version_.has_value() && gathered_.is_empty(), state_);
   if (auto committed = version_->commit(); !committed) {
     if (committed.error().code == Code::kStaleFile) is_unlinked_ = true;  // removed, or replaced, by others
     failed_ = committed;
@@ -187,7 +191,7 @@ Status Content::publish() {
 Result<std::size_t> Content::read(std::span<std::byte> out, std::uint64_t offset) {
   if (unsent_) return unsent_->read(out, offset);
   // What is gathered, and a hole in front of it.
-  const bool has_all = gathered_.is_empty() || offset + out.size() <= std::min(gathered_.begin(), told_size());
+  const bool has_all = gathered_.is_empty() || offset + out.size() <= std::min(gathered_.begin(), size_at_server());
   if (!has_all) PIF_TRY(send());
   if (is_forgotten()) return 0;
   PIF_TRY_VALUE(File* const file, readable());
@@ -217,6 +221,7 @@ Status Content::add(std::span<const std::byte> in, std::uint64_t offset, Time no
   gathered_.add(offset, in, now);
   written_at_ = now;
   if (state_ == State::kTruncated) state_ = State::kWritten;
+  PIF_ASSERT(state_ != State::kTruncated && gathered_.end() >= offset + in.size(), state_, offset);
   return gathered_.is_full() ? send() : Status();
 }
 
@@ -251,6 +256,7 @@ Status Content::append(std::span<const std::byte> in, Time now) {
 }
 
 Status Content::send_to_committed() {
+  PIF_ASSERT(state_ == State::kCommitted && !gathered_.is_empty(), state_);
   PIF_TRY_VALUE(File* const file, writable());
   if (appends_) {
     PIF_TRY_VALUE(const std::uint64_t at, file->append_bytes(gathered_.bytes()));
@@ -278,6 +284,7 @@ Status Content::send() {
 
 // The committed file, by zeros.
 Status Content::grow(std::uint64_t size) {
+  PIF_ASSERT(size > entry_.file_length.bytes, size, entry_.file_length.bytes);
   PIF_TRY_VALUE(File* const file, writable());
   const std::byte zero{};
   PIF_TRY(file->pwrite(std::span(&zero, 1), size - 1));
@@ -309,6 +316,7 @@ Status Content::truncate(std::uint64_t size) {
     if (size > end && size - end <= kGapFilledMax && !is_forgotten()) return grow(size);
     PIF_TRY(begin_version(std::min(size, end)));
   }
+  PIF_ASSERT(version_.has_value(), state_);
   if (size == version_->file_length_seen().bytes) return {};
   state_ = State::kWritten;
   return version_->resize(size);

@@ -1,5 +1,5 @@
 // The bytes of one file of a mount, from its first open to its last close: what programs here see, and when the file
-// system is told. One state machine; docs/MOUNT.md has its rules. Who calls has the Client for itself.
+// system is informed. One state machine; docs/MOUNT.md has its rules. The caller has the Client for itself.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ class Content {
   // kCommitted -> kTruncated, kWritten; kTruncated -> kWritten; both -> kCommitted by a commit.
   // A mount with -o lazy, too:
   // kUnsent: the file system does not know the file, and a program writes it. All of it is here.
-  // kWaiting: so, but it was closed: it is sent as it is. What would change its bytes sends it first.
-  // kUnsent -> kWaiting by a close; both -> kCommitted by send_many(); kUnsent -> kTruncated, kWritten by send_name();
+  // kWaiting: so, but it was closed: it is sent as it is. A change of its bytes sends it first. kUnsent -> kWaiting by
+  // a close; both -> kCommitted by send_many(); kUnsent -> kTruncated, kWritten by send_name();
   //   kWaiting -> kUnsent when it loses its name.
   enum class State : std::uint8_t { kCommitted, kTruncated, kWritten, kUnsent, kWaiting };
 
@@ -41,18 +41,18 @@ class Content {
 
   State state() const { return state_; }
   std::uint64_t id() const { return entry_.id; }  // of the committed version
-  // Of the committed version as last heard, with the size that programs here see.
+  // The committed version as last heard, with the size that programs here see.
   Entry entry() const;
   std::uint64_t size() const;
   // The directory's entry of the file as programs here see it: the directory hears late of what is written.
-  Entry shown(Entry told) const;
+  Entry shown(Entry entry) const;
   // Nothing here differs from what others see.
   bool is_clean() const { return state_ == State::kCommitted && gathered_.is_empty(); }
   bool is_unlinked() const { return is_unlinked_; }
   bool is_unsent() const { return unsent_ != nullptr; }
   // Why what was written is lost; no error: it is not.
   const Status& failed() const { return failed_; }
-  // What programs have written is of before `time` and still here.
+  // Bytes that programs wrote before `time` are still here.
   bool is_gathered_before(Time time) const { return gathered_.is_before(time); }
   // Open for writing, and not written to since `time`: tools wait for that.
   bool is_idle_since(Time time) const { return writes_ && gathered_.is_empty() && written_at_ < time; }
@@ -89,22 +89,22 @@ class Content {
 
   // Its bytes were changed at this time.
   void touch(std::int64_t wall_ns);
-  // The server has not told the time of the last change.
+  // The time of the last change is not known from the server.
   bool is_touched() const { return touched_ns_ != 0; }
   // A program has set its time since.
   void forget_touch() { touched_ns_ = 0; }
   // Changes the attributes of a file without a name, which nobody else knows.
   void change_unlinked(const AttributeChange& change);
 
-  // What the directory says last.
-  void take_attributes(const Entry& told);
+  // The directory's latest answer.
+  void take_attributes(const Entry& entry);
   // It has no name any more: nothing of it is committed from now on. folder: where it was.
   void unlink(std::string folder) {
     is_unlinked_ = true;
     folder_ = std::move(folder);
     if (state_ == State::kWaiting) state_ = State::kUnsent;
   }
-  // What others have made of it meanwhile. It is clean.
+  // Changes that others have made meanwhile. It is clean.
   void take_newer(Entry entry, std::optional<File> opened);
   // An append went elsewhere than programs here believe: what the kernel has of the file is wrong. Once.
   bool take_moved() { return std::exchange(has_moved_, false); }
@@ -112,7 +112,7 @@ class Content {
  private:
   // The server forgets an empty file with its name, though it is open.
   bool is_forgotten() const {
-    return is_unlinked_ && state_ == State::kCommitted && gathered_.is_empty() && told_size() == 0;
+    return is_unlinked_ && state_ == State::kCommitted && gathered_.is_empty() && size_at_server() == 0;
   }
   Status open(Client::Mode mode);
   Result<File*> readable();
@@ -129,7 +129,7 @@ class Content {
   // The committed file was changed, says its time, though its bytes are the same.
   Status note_same();
   void take_change(const AttributeChange& change);
-  std::uint64_t told_size() const;  // without what is gathered
+  std::uint64_t size_at_server() const;  // without what is gathered
   Status publish();
   // Before a change of its bytes: what waits is sent, and what grows too large gets a name.
   Status prepare_unsent(std::uint64_t size);

@@ -49,6 +49,7 @@ Status Content::send_waiting() {
 
 // Its name is there, with an empty file.
 Result<File> Content::make_named() {
+  PIF_ASSERT(unsent_ != nullptr && !version_, state_);
   if (is_unlinked_) return create_unlinked(0);
   CreateOptions options = unsent_->made().options;
   options.modified_ns.reset();  // what is still to be written sets it
@@ -69,6 +70,7 @@ Status Content::send_name() {
     return failed_;
   }
   const auto unsent = std::exchange(unsent_, nullptr);
+  PIF_ASSERT(unsent != nullptr && !version_, state_);
   version_ = std::move(*made);
   state_ = unsent->size() > 0 || is_unlinked_ ? State::kWritten : State::kTruncated;
   if (unsent->size() > 0) {
@@ -84,6 +86,7 @@ Status Content::send_name() {
 
 void Content::take_sent(const Status& outcome, const File* file) {
   PIF_ASSERT(state_ == State::kWaiting, state_);
+  PIF_ASSERT(unsent_ != nullptr && (file != nullptr || !outcome), state_);
   failed_ = outcome;
   if (!outcome) return;
   entry_.id = file->id();
@@ -97,10 +100,12 @@ void Content::take_sent(const Status& outcome, const File* file) {
 std::vector<Content*> Content::send_once(Client& client, std::span<Content* const> contents) {
   std::vector<Client::NewFile> wanted;
   for (const Content* content : contents) {
+    PIF_ASSERT(content->unsent_ != nullptr, content->state_);
     Client::NewFile& file = wanted.emplace_back(content->unsent_->made());
     file.options.is_small = content->unsent_->size() <= kSmallBytes;
   }
   auto created = client.create_many(wanted);
+  PIF_ASSERT(created.size() == contents.size(), created.size(), contents.size());
   std::vector<File*> files;
   std::vector<Content*> written, again;
   const auto note = [&](Content& content, const Status& outcome, const File* file) {
@@ -119,6 +124,7 @@ std::vector<Content*> Content::send_once(Client& client, std::span<Content* cons
     written.push_back(contents[i]);
   }
   const auto outcome = client.commit_many(files);
+  PIF_ASSERT(outcome.size() == files.size(), outcome.size(), files.size());
   for (std::size_t i = 0; i < files.size(); ++i) note(*written[i], outcome[i], files[i]);
   return again;
 }

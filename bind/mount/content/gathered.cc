@@ -12,6 +12,7 @@ void Gathered::add(std::uint64_t offset, std::span<const std::byte> in, Time now
     begin_ = offset;
     since_ = now;
   }
+  PIF_ASSERT(offset >= begin_ && offset - begin_ <= bytes_.size(), offset, begin_, bytes_.size());
   const std::size_t at = offset - begin_;
   const std::size_t inside = std::min(in.size(), bytes_.size() - at);
   std::copy_n(in.begin(), inside, bytes_.begin() + static_cast<std::ptrdiff_t>(at));

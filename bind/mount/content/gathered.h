@@ -1,4 +1,4 @@
-// Bytes that a program has written and the file system has not been told yet. They are consecutive: programs write some
+// Bytes that a program has written and the file system has not got yet. They are consecutive: programs write some
 // kilobytes at a time, and a request for each would be slow.
 #pragma once
 

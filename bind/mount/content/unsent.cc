@@ -19,6 +19,7 @@ Unsent::Unsent(Client::NewFile made, UnsentBytes& all, Known known)
 bool Unsent::resize(std::uint64_t size) {
   if (size > kBytesMax) return false;
   if (size > bytes_.size() && !all_.take(size - bytes_.size())) return false;
+  PIF_ASSERT(size <= kBytesMax, size);
   if (size < bytes_.size()) all_.give(bytes_.size() - size);
   bytes_.resize(size);
   return true;

@@ -20,6 +20,7 @@ Status Clients::connect(One& one) {
 }
 
 Status Clients::connect_first() {
+  PIF_ASSERT(!all_.empty());
   One& first = *all_.front();
   const std::lock_guard lock(first.mutex);
   return connect(first);
@@ -29,6 +30,7 @@ Result<Clients::Use> Clients::use(unsigned number, std::function<bool()> wants_t
   One& one = *all_[number % all_.size()];
   std::unique_lock lock(one.mutex);
   PIF_TRY(connect(one));
+  PIF_ASSERT(one.client.has_value(), number);
   one.wants_to_stop = std::move(wants_to_stop);
   return Use(std::move(lock), *one.client, one.wants_to_stop);
 }

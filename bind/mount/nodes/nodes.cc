@@ -23,6 +23,7 @@ bool Nodes::add_names(NodeId node, std::string& path) const {
     const auto found = nodes_.find(at);
     if (found == nodes_.end() || found->second.folder == 0) return false;
     names.push_back(&found->second.name);
+    PIF_ASSERT(names.size() <= nodes_.size(), node, names.size());  // folders do not go in a circle
     at = found->second.folder;
   }
   for (auto name = names.rbegin(); name != names.rend(); ++name) path.append("/").append(**name);
@@ -49,7 +50,8 @@ Result<std::string> Nodes::path(NodeId folder, std::string_view name) const {
 
 void Nodes::clear_name(Node& node) {
   if (node.folder == 0) return;
-  names_.erase({node.folder, node.name});
+  const std::size_t erased = names_.erase({node.folder, node.name});
+  PIF_ASSERT(erased == 1, node.folder);
   node.folder = 0;
 }
 
@@ -59,7 +61,8 @@ void Nodes::set_name(NodeId id, Node& node, NodeId folder, std::string_view name
   clear_name(node);
   node.folder = folder;
   node.name = name;
-  names_.emplace(Name{folder, node.name}, id);
+  const bool is_new = names_.emplace(Name{folder, node.name}, id).second;
+  PIF_ASSERT(is_new && names_.size() <= nodes_.size(), id, folder);
 }
 
 bool Nodes::look_up(NodeId folder, std::string_view name, const Entry& entry, std::optional<unsigned> client) {
@@ -69,6 +72,7 @@ bool Nodes::look_up(NodeId folder, std::string_view name, const Entry& entry, st
   const auto [found, is_new] = nodes_.try_emplace(entry.inode);
   Node& node = found->second;
   if (is_new) node.client = client.value_or(static_cast<unsigned>(entry.inode % clients_));
+  PIF_ASSERT(node.client < clients_, node.client, clients_);
   ++node.lookups;
   set_name(entry.inode, node, folder, name);
   return true;
@@ -89,6 +93,7 @@ void Nodes::forget(NodeId id, std::uint64_t lookups) {
   if (node.lookups > 0) return;
   clear_name(node);
   if (node.inode != 0) own_.erase(node.inode);
+  PIF_ASSERT(node.folder == 0 && node.lookups == 0, id, node.folder, node.lookups);
   folders_.erase(id);
   nodes_.erase(found);
 }
@@ -125,6 +130,7 @@ NodeId Nodes::new_node() {
   do {
     last_own_ = is_own(last_own_ + 1) ? last_own_ + 1 : kRootNode + 1;
   } while (nodes_.contains(last_own_));
+  PIF_ASSERT(is_own(last_own_), last_own_);
   return last_own_;
 }
 
@@ -193,6 +199,7 @@ void Nodes::open(NodeId node, std::shared_ptr<Content> content) {
   const std::lock_guard lock(mutex_);
   Open& open = open_[node];
   PIF_ASSERT(open.handles == 0 || open.content == content, node, open.handles);
+  PIF_ASSERT(content != nullptr, node);
   open.content = std::move(content);
   ++open.handles;
 }
@@ -202,6 +209,7 @@ std::shared_ptr<Content> Nodes::close(NodeId node) {
   const auto found = open_.find(node);
   PIF_ASSERT(found != open_.end() && found->second.handles > 0, node);
   if (--found->second.handles > 0) return nullptr;
+  PIF_ASSERT(found->second.content != nullptr, node);
   auto content = std::move(found->second.content);
   open_.erase(found);
   return content;

@@ -1,5 +1,5 @@
-// What the kernel knows of the names of a mount: files, folders and the like that it has looked up and not forgotten.
-// A node's number is the id of its first version (Entry::inode), the root's is 1. Thread-safe.
+// The names of a mount that the kernel knows: files, folders and the like that it has looked up and not forgotten. A
+// node's number is the id of its first version (Entry::inode), the root's is 1. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ class Nodes {
 
   // Its path by what is known here: others may have renamed it. kStaleFile: it was unlinked here, or is unknown.
   [[nodiscard]] Result<std::string> path(NodeId node) const;
-  // Of a name in a folder. kTooLarge, too; kInvalid: it is not UTF-8.
+  // The path of a name in a folder. kTooLarge, too; kInvalid: it is not UTF-8.
   [[nodiscard]] Result<std::string> path(NodeId folder, std::string_view name) const;
 
-  // The kernel is told of it once more. A node that had the name until now has none any more. client: whose it is, if
+  // The kernel learns of it once more. A node that had the name until now has none any more. client: whose it is, if
   // it is a new node. False: a number of this mount that was forgotten meanwhile; the kernel is to look again.
   bool look_up(NodeId folder, std::string_view name, const Entry& entry, std::optional<unsigned> client = {});
   void forget(NodeId node, std::uint64_t lookups);
@@ -45,13 +45,13 @@ class Nodes {
   NodeId new_node();
   // It is known now, as this inode.
   void become_known(NodeId node, std::uint64_t inode);
-  // What the file system says of a file, with the node that it is here.
+  // The file system's entry of a file, with its node here.
   Entry here(Entry entry) const;
   // The same of a name in a folder: of a file that becomes known at this moment, too.
   Entry here(NodeId folder, Entry entry) const;
   // It has no name any more.
   void unlink(NodeId node);
-  // The kernel is told of a folder's attributes.
+  // The kernel gets a folder's attributes.
   void see_folder(NodeId node, const Entry& entry);
   struct FolderLook {
     std::uint32_t mode = 0, owner = 0, group = 0;
@@ -72,7 +72,7 @@ class Nodes {
   std::shared_ptr<Content> close(NodeId node);
   std::vector<NodeId> open_nodes() const;
   std::uint32_t handles(NodeId node) const;
-  // Of what the kernel has of the file's bytes: whether it is this version still. It is from now on.
+  // Whether the kernel's copy of the file's bytes is of this version. It is from now on.
   bool is_same_version(NodeId node, const Entry& entry);
 
  private:

@@ -29,13 +29,13 @@ class Waiting {
   explicit Waiting(unsigned clients) : of_(clients) {}
 
   UnsentBytes& bytes() { return bytes_; }
-  // Whose the next file is.
+  // The client of the next file.
   unsigned next_client();
-  // Who calls has the client. True: a batch is full.
+  // The caller has the client. True: a batch is full.
   bool add(unsigned client, File file);
-  // The oldest first. Who has the client knows that none is added meanwhile.
+  // The oldest first. While the caller has the client none is added.
   std::vector<File> of(unsigned client) const;
-  // They are no longer waiting. Who calls has the client.
+  // They are no longer waiting. The caller has the client.
   void remove(unsigned client, const std::unordered_set<NodeId>& nodes);
   bool is_empty(unsigned client) const;
   // A batch is full, or one of them waits since before `time`.

@@ -243,7 +243,7 @@ void write_file(fuse_req_t request, fuse_ino_t node, const char* data, std::size
   });
 }
 
-// Commits what was written. That gives the file its time by the server's clock, and a listing may have told the kernel
+// Commits what was written. That gives the file its time by the server's clock, and a listing may have given the kernel
 // what the file was before: the kernel is made to ask again.
 template <typename Commit>
 Status commit_times(fuse_req_t request, NodeId node, Content& content, Commit commit) {

@@ -67,15 +67,15 @@ void answer(fuse_req_t request, Body body) {
 }
 
 struct stat attributes_of(const Entry& entry);
-// What programs here see of the file: others may have its content open here.
+// The file as programs here see it: others may have its content open here.
 [[nodiscard]] Result<Entry> as_seen_here(fuse_req_t request, Entry entry);
 // Nothing if the file system knows the file.
 [[nodiscard]] std::optional<Entry> unsent_entry(fuse_req_t request, NodeId node);
-// Of a node: by its path, and of one that is open though it has no name any more, as it was.
+// The entry of a node: by its path, or as it was if it is open and has no name any more.
 [[nodiscard]] Result<Entry> entry_of(fuse_req_t request, NodeId node);
 void reply_entry(fuse_req_t request, NodeId folder, const char* name, const Entry& entry);
 
-// What new entries get from who makes them: the mount's own user gets them by itself.
+// The owner and group of new entries; the mount's own user gets them by itself.
 struct Creator {
   std::optional<std::uint32_t> owner, group;
 };
@@ -87,14 +87,14 @@ void add_folder_operations(fuse_lowlevel_ops& operations);
 void add_file_operations(fuse_lowlevel_ops& operations);
 void add_attribute_operations(fuse_lowlevel_ops& operations);
 
-// Of a file that is not open here. Who calls has the node's client.
+// Truncates a file that is not open here. The caller has the node's client.
 [[nodiscard]] Status truncate_closed(Mount& mount, Client& client, NodeId node, std::uint64_t size);
 // Sends what is gathered for longer than that, closes what is not written to; then what moved is dropped by the kernel.
 void send_gathered(Mount& mount, Time before);
 
 // ---- -o lazy: waiting.cc has which files wait ----
-// A new file that nobody is told of yet: its node, which the mount has opened and looked up for itself. Nothing: this
-// one cannot wait. Who calls has the client, and `folders` shared.
+// A new file that nobody knows of yet: its node, which the mount has opened and looked up for itself. Nothing: this
+// one cannot wait. The caller has the client, and `folders` shared.
 struct NewFile {
   NodeId folder = 0;
   const char* name = nullptr;
@@ -102,7 +102,7 @@ struct NewFile {
   CreateOptions options;
 };
 [[nodiscard]] std::optional<Entry> make_waiting(Mount& mount, Client& client, unsigned number, NewFile made);
-// Sends what waits with this client. Open files get their names if they were made before `open_before`. Who calls has
+// Sends what waits with this client. Open files get their names if they were made before `open_before`. The caller has
 // no client. Errors: the content has them, and the log if no program has it open.
 void send_waiting(Mount& mount, unsigned number, Time open_before);
 // With all clients, all files.

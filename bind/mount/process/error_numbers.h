@@ -1,4 +1,4 @@
-// What programs get for an error of the file system: each code one errno (docs/MOUNT.md).
+// The errno that programs get for each error of the file system (docs/MOUNT.md).
 #pragma once
 
 #include "pif/base/result.h"

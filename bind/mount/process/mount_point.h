@@ -9,7 +9,7 @@
 
 namespace pif::mount {
 
-// What the root of a mount is asked for the id of its process.
+// The attribute of a mount's root that names its process.
 inline constexpr unsigned long kAskProcess = _IOR('p', 0xf1, int);
 
 // Absolute, without links. A mount whose process died there is taken away first. kNotDirectory, kNotFound; kBusy: this

@@ -1,4 +1,4 @@
-// What is mounted, where, and how.
+// The file system that is mounted, where, and how.
 #pragma once
 
 #include <cstdint>
