@@ -24,6 +24,14 @@ TEST_CASE("writeback: stretches that are written in turn are each asked for in l
   }
 }
 
+TEST_CASE("writeback: long writes here and there are asked for at once, and not remembered without a bound") {
+  Writeback writeback;  // asserts how many stretches it remembers
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const Range written{i * 100 * kMiB, i * 100 * kMiB + 8 * kMiB};
+    CHECK(writeback.add(written) == std::optional(written));
+  }
+}
+
 TEST_CASE("writeback: short writes here and there are left to whoever syncs") {
   Writeback writeback;
   for (std::uint64_t i = 0; i < 10'000; ++i) CHECK(!writeback.add({i * kMiB, i * kMiB + 100}));
