@@ -32,7 +32,7 @@ inline constexpr std::size_t kColumnsMax = 120;
 // All sources, scripts and CMake files below `root`; nothing hidden, and no build folder.
 [[nodiscard]] Result<Tree> read_tree(const std::string& root);
 
-// The table "The house" of docs/ARCHITECTURE.md.
+// The table "What each folder has" of docs/ARCHITECTURE.md.
 [[nodiscard]] Result<Dependencies> parse_dependencies(const std::string& architecture);
 
 // A folder uses the public headers of those it may use, and no private header of another. Tests see all.
