@@ -51,8 +51,6 @@ constexpr unsigned kDeliveriesPerTurn = 64;         // handled before what they 
 constexpr std::uint64_t kBytesPerTurn = 16u << 20;  // the same, as net::Turns counts them
 constexpr std::size_t kFibersMax = 12288;  // each has a stack of two mappings; the kernel gives a process 65,530
 constexpr Duration kTurnMax = std::chrono::seconds(1);
-constexpr Duration kTimeoutMax = std::chrono::hours(1);
-constexpr Duration kTimeoutDefault = std::chrono::seconds(30);
 static_assert(kWindowBytes + kBodyBytesMax <= net::Turns::kPeerBytesMax);
 static_assert(kWindowRequests < net::Turns::kPeerRequestsMax);
 
@@ -224,12 +222,8 @@ void Lfs::Impl::end_waiting() {
 }
 
 void Lfs::Impl::handle_request(net::Delivery& delivery, Time arrived) {
-  const Envelope& envelope = delivery.packet.envelope;
-  if (net::is_reply(envelope)) return;  // one that came too late: never to be answered
-  const Duration patience = envelope.timeout_ms() == 0
-                                ? kTimeoutDefault
-                                : std::min<Duration>(std::chrono::milliseconds(envelope.timeout_ms()), kTimeoutMax);
-  Request request{delivery.peer, std::move(delivery.packet), {}, arrived, arrived + patience, {}};
+  if (net::is_reply(delivery.packet.envelope)) return;  // one that came too late: never to be answered
+  Request request{daemon::request_of(delivery, arrived), {}, {}};
   if (request.envelope().version() != kProtocolVersion)
     return context.replies.answer(
         request, fail(Code::kVersion, fmt::format("protocol version {} is asked for, this LFS speaks {}",
@@ -264,21 +258,12 @@ void Lfs::Impl::dispatch(Request request) {
 
 // Each request has a fiber. One that is not answered when it waits for the first time is answered later.
 void Lfs::Impl::run(const Handler& handler, Request request) {
-  struct Running {
-    Request request;
-    ReplyToken token = 0;
-  };
-  const auto running = std::make_shared<Running>(Running{std::move(request)});
+  const auto running = std::make_shared<Request>(std::move(request));
   const bool has_ended = context.fibers.start([this, &handler, running] {
-    auto result = handler.run(handler.part, running->request);
-    if (!result) return;
-    if (running->token == 0)
-      context.replies.answer(running->request, std::move(*result));
-    else
-      context.replies.answer(running->token, std::move(*result));
+    auto result = handler.run(handler.part, *running);
+    if (result) context.replies.answer(*running, std::move(*result));
   });
-  PIF_ASSERT(running->token == 0);
-  if (!has_ended) running->token = context.replies.defer(running->request);
+  if (!has_ended) context.replies.defer(*running);
 }
 
 Result<net::Packet> Lfs::Impl::attach(const Request& request, const proto::Attach& asked) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,58 +14,55 @@ namespace pif::server {
 class Loop {
  public:
   explicit Loop(ServerContext& context);
+  // Whatever waits is given up, and answered by nothing.
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
   [[nodiscard]] Status serve(const std::atomic<bool>& stop);
 
  private:
-  struct Reply {
-    net::PeerId peer;
-    net::Packet packet;
-    const wire::Operation* operation;
-    Time arrived;
+  // It leaves when the turn is over.
+  struct Kept {
+    std::shared_ptr<const daemon::Request> request;
+    Result<net::Packet> result;
     bool depends;  // on rows written in this turn
   };
 
   [[nodiscard]] Status turn(std::optional<net::Turns::Arrival> first);
   void take(net::Turns::Arrival& arrival);
-  void handle(net::Delivery& delivery, Time arrived);
-  // Whether the operation must wait, or (with an answer) cannot be done now.
-  bool holds_up(net::Delivery& delivery, const wire::Operation& operation, unsigned when);
-  bool is_held() const { return context_.held.by != 0; }
-  // Whether the server may change anything by itself.
-  bool may_change() const { return goes_along(context_.standing) && !is_held(); }
-  void end_waiting();
-  // The session that asks; an error, or nothing if no reply is due (the request is being answered, or was just
-  // repeated).
-  bool find_session(net::PeerId peer, const proto::Envelope& request, const wire::Operation& operation,
-                    Session*& session);
+  void start(net::Delivery& delivery, Time arrived);
+  void keep(std::shared_ptr<const daemon::Request> request, Result<net::Packet> result);
+
+  // ---- on fibers; nothing: there is no answer ----
+  [[nodiscard]] Result<std::optional<net::Packet>> serve(const daemon::Request& request);
+  // Waits until the server does what may be done `when`. kStaleServer, kBusy.
+  [[nodiscard]] Result<bool> admit(const daemon::Request& request, unsigned when);
+  [[nodiscard]] Result<Session*> session_of(const daemon::Request& request, bool is_recorded);
+  [[nodiscard]] static Result<std::optional<net::Packet>> given_before(const Answer& answer,
+                                                                       const wire::Operation& operation);
   // Whether the requester has the right that the table asks for.
   [[nodiscard]] Status check_right(wire::Right right, const proto::Envelope& request, const Session* session) const;
-  void reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error,
-                   const wire::Operation* operation);
-  // `operation` is answered by this, a request that came at `arrived`; null: not counted.
-  void push(net::PeerId peer, net::Packet packet, const wire::Operation* operation, Time arrived);
+  [[nodiscard]] Result<std::optional<net::Packet>> run(const Handler& handler, const daemon::Request& request,
+                                                       Session* session, bool is_recorded);
+
+  // ---- once a turn ----
+  void end_waiting();
   void run_timers();
   void sweep_sessions();
   void prune_answers();
-  void run_job();
-  void answer_waiters();
-  void answer_groups();
-  // Requests that are answered later.
-  std::size_t waiting() const;
   void store_heard();
+  [[nodiscard]] Status write_last();
   void finish_turn();
-  void send_replies(const std::optional<Error>& failed);
-  void fail_jobs(const Error& error);
+  void send_answers(const std::optional<Error>& failed);
+  void add_durable(proto::Envelope& reply) const;
   Time next_deadline() const;
 
   ServerContext& context_;
   Operations operations_;
   PairCensus pair_census_;
-  std::vector<Reply> replies_;
-  Time arrived_{};  // the request being handled
-  Time tick_{};     // next
-  Time prune_{};    // next
-  bool job_stepped_ = false;
+  std::vector<Kept> answers_;
+  Time tick_{};   // next
+  Time prune_{};  // next
 };
 
 }  // namespace pif::server

@@ -146,8 +146,7 @@ struct Host {
       if (!delivery) return;
       if (*delivery && !host.offer(**delivery) && (*delivery)->kind == net::Delivery::Kind::kPacket) {
         const Time now = self.clock().now();
-        const auto request =
-            std::make_shared<Request>(Request{(*delivery)->peer, std::move((*delivery)->packet), {}, now, now, {}});
+        const auto request = std::make_shared<Request>(Request{daemon::request_of(**delivery, now), {}, {}});
         if (const Handler* handler = operations.find(request->envelope().op_case()))
           fibers.start([&replies, handler, request] {
             if (auto result = handler->run(handler->part, *request)) replies.answer(*request, std::move(*result));

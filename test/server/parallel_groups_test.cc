@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "pif/base/timers.h"
-
 namespace pif::server {
 namespace {
 
@@ -34,28 +32,38 @@ struct Groups {
     return *said ? text(**said) : "waits";
   }
   std::string release(std::uint64_t released, std::uint64_t wait_for, std::uint64_t session = kController) {
-    return text(groups.release(kGroup, session, released, wait_for, {.request = ++request}, now));
+    return text(groups.release(kGroup, session, released, wait_for, waiter(true)));
   }
   std::string await(std::uint32_t member, std::uint64_t done) { return await(member, done, member + 1); }
   std::string await(std::uint32_t member, std::uint64_t done, std::uint64_t session) {
-    return text(groups.await(kGroup, session, member, done, {.request = ++request}, now));
+    return text(groups.await(kGroup, session, member, done, waiter(false)));
+  }
+  ParallelGroups::Waiter waiter(bool is_controller) {
+    return [this, is_controller, number = ++request](const ParallelGroups::News& news) {
+      said.push_back({number, is_controller, news});
+    };
   }
   // "2: released 1; 1: done 1": to which request what was said.
   std::string answers() {
     std::string all;
-    for (const auto& answer : groups.take_answers()) {
+    for (const auto& [number, to_controller, news] : take()) {
       if (!all.empty()) all += "; ";
-      const std::string what = std::visit([](const auto& one) { return text(one); }, answer.what);
-      all += fmt::format("{}: {}", answer.to.request, what);
-      CHECK(answer.to_controller ==
-            (std::get_if<ParallelGroups::Done>(&answer.what) != nullptr || what.starts_with("unavailable")));
+      const std::string what = std::visit([](const auto& one) { return text(one); }, news);
+      all += fmt::format("{}: {}", number, what);
+      CHECK(to_controller == (std::get_if<ParallelGroups::Done>(&news) != nullptr || what.starts_with("unavailable")));
     }
     return all;
   }
+  struct Said {
+    std::uint64_t request;
+    bool to_controller;
+    ParallelGroups::News what;
+  };
+  std::vector<Said> take() { return std::exchange(said, {}); }
 
   ParallelGroups groups;
-  Time now{std::chrono::hours(1)};
   std::uint64_t request = 0;
+  std::vector<Said> said;
 };
 
 }  // namespace
@@ -91,46 +99,18 @@ TEST_CASE("members that have not joined yet have done nothing, and are waited fo
   CHECK(g.answers() == "1: done 2");
 }
 
-TEST_CASE("a request waits for a second, and hears then how far it is") {
+TEST_CASE("a request that gives up is told how far it is, and hears nothing later") {
   Groups g(2);
   g.all_join(2);
-  CHECK(g.groups.next_deadline() == kNever);
   CHECK(g.release(3, 3) == "waits");
-  const Time first = g.now + kJobHoldMax;
-  CHECK(g.groups.next_deadline() == first);
-  g.now += std::chrono::milliseconds(400);
   CHECK(g.await(0, 3) == "waits");
-  g.now = first - std::chrono::milliseconds(1);
-  g.groups.expire(g.now);
-  CHECK(g.answers().empty());
-  g.now = first;
-  g.groups.expire(g.now);
-  CHECK(g.answers() == "1: done 0");
-  CHECK(g.groups.next_deadline() == first + std::chrono::milliseconds(400));
-  g.now += kJobHoldMax;
-  g.groups.expire(g.now);
-  CHECK(g.answers() == "2: released 3");
+  CHECK(g.groups.waiting() == 2);
+  CHECK(g.text(g.groups.give_up_release(kGroup)) == "done 0");
+  CHECK(g.text(g.groups.give_up_await(kGroup, 0)) == "released 3");
   CHECK(g.groups.waiting() == 0);
-  CHECK(g.groups.next_deadline() == kNever);
-}
-
-TEST_CASE("a request that was answered in time is not answered again when its second is over") {
-  Groups g(1);
-  g.all_join(1);
-  CHECK(g.await(0, 0) == "waits");
-  CHECK(g.release(1, 1) == "waits");
-  CHECK(g.answers() == "1: released 1");
-  g.now += std::chrono::milliseconds(500);
-  CHECK(g.await(0, 1) == "waits");  // 3
-  CHECK(g.answers() == "2: done 1");
-  CHECK(g.release(2, 2) == "waits");  // 4
-  CHECK(g.answers() == "3: released 2");
-  g.now += std::chrono::milliseconds(500);
-  g.groups.expire(g.now);
-  CHECK(g.answers().empty());
-  g.now += std::chrono::milliseconds(500);
-  g.groups.expire(g.now);
-  CHECK(g.answers() == "4: done 1");
+  CHECK(g.await(1, 3) == "waits");
+  CHECK(g.release(4, 4) == "waits");
+  CHECK(g.answers() == "3: released 4");
 }
 
 TEST_CASE("of two requests of one member, or of the controller, the older one is answered at once") {
@@ -251,7 +231,7 @@ TEST_CASE("a controller whose session ends cancels its group for all members, th
   CHECK(g.answers() == "1: released 3");
   CHECK(g.await(0, 3) == "waits");
   g.groups.end_session(kController, "boss");
-  const auto answers = g.groups.take_answers();
+  const auto answers = g.take();
   REQUIRE(answers.size() == 2);
   CHECK(std::get<Error>(answers[0].what).code == Code::kCancelled);
   CHECK(answers[0].to_controller);
@@ -313,7 +293,7 @@ TEST_CASE("whatever members do, the controller hears the least of it, and nobody
         wait_for = released - std::min<std::uint64_t>(released, move % 3);
         const std::uint64_t least = *std::min_element(done.begin(), done.end());
         RC_ASSERT(g.release(released, wait_for) == (least >= wait_for ? fmt::format("done {}", least) : "waits"));
-        for (const auto& answer : g.groups.take_answers()) {
+        for (const auto& answer : g.take()) {
           if (!answer.to_controller) RC_ASSERT(std::get<ParallelGroups::Released>(answer.what).rounds == released);
         }
         continue;
@@ -322,7 +302,7 @@ TEST_CASE("whatever members do, the controller hears the least of it, and nobody
       RC_ASSERT(g.await(who, done[who]) ==
                 (done[who] < released ? fmt::format("released {}", released) : std::string("waits")));
       const std::uint64_t least = *std::min_element(done.begin(), done.end());
-      for (const auto& answer : g.groups.take_answers()) {
+      for (const auto& answer : g.take()) {
         if (!answer.to_controller) continue;
         RC_ASSERT(std::get<ParallelGroups::Done>(answer.what).rounds == least);
         RC_ASSERT(least >= wait_for);

@@ -6,7 +6,7 @@
 #include "context/lost_files.h"
 #include "context/operations.h"
 #include "context/peer_list.h"
-#include "context/replies.h"
+#include "context/request.h"
 #include "context/view_state.h"
 #include "context/watchers.h"
 #include "pif/daemon/fibers.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "context/replies.h"
+#include "context/request.h"
 #include "pif/wire/bindings.h"
 
 namespace pif::lfs {

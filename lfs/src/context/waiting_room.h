@@ -4,7 +4,7 @@
 
 #include <deque>
 
-#include "context/replies.h"
+#include "context/request.h"
 
 namespace pif::lfs {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "context/replies.h"
+#include "context/request.h"
 #include "pif/base/assert.h"
 #include "pif/daemon/fibers.h"
 #include "pif/lfs/lfs.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "pif/base/assert.h"
-#include "pif/base/timers.h"
 
 namespace pif::server {
 namespace {
@@ -82,7 +81,7 @@ Result<ParallelGroups::Joined> ParallelGroups::join(std::uint64_t id, std::uint6
 
 Result<std::optional<ParallelGroups::Done>> ParallelGroups::release(std::uint64_t id, std::uint64_t session,
                                                                     std::uint64_t released, std::uint64_t wait_for,
-                                                                    const Waiter& waiter, Time now) {
+                                                                    Waiter waiter) {
   PIF_TRY_VALUE(const auto found, find(id));
   Group& group = found->second;
   if (group.controller != session)
@@ -104,13 +103,14 @@ Result<std::optional<ParallelGroups::Done>> ParallelGroups::release(std::uint64_
   }
   if (group.done() >= wait_for) return Done{group.done()};
   group.wait_for = wait_for;
-  group.release = wait(id, kController, waiter, now);
+  group.release = std::move(waiter);
+  ++waiting_;
   return std::nullopt;
 }
 
 Result<std::optional<ParallelGroups::Released>> ParallelGroups::await(std::uint64_t id, std::uint64_t session,
                                                                       std::uint32_t member, std::uint64_t done,
-                                                                      const Waiter& waiter, Time now) {
+                                                                      Waiter waiter) {
   PIF_ASSERT(session != 0, id, member);
   PIF_TRY_VALUE(const auto found, find(id));
   Group& group = found->second;
@@ -141,12 +141,14 @@ Result<std::optional<ParallelGroups::Released>> ParallelGroups::await(std::uint6
   }
   if (group.release && group.done() >= group.wait_for) answer_release(group, Done{group.done()});
   if (const auto older = group.awaits.find(member); older != group.awaits.end()) {
-    answers_.push_back({older->second.waiter, false, known});
+    const Waiter waits = std::move(older->second);
     group.awaits.erase(older);
     --waiting_;
+    waits(known);
   }
   if (done < group.released) return known;
-  group.awaits[member] = wait(id, member, waiter, now);
+  group.awaits[member] = std::move(waiter);
+  ++waiting_;
   return std::nullopt;
 }
 
@@ -160,7 +162,7 @@ Status ParallelGroups::close(std::uint64_t id, std::uint64_t session) {
   answer_release(group, Done{group.done()});
   if (group.state == State::kOpen) {
     enter(group, State::kClosed, {});
-    for (const auto& [number, wait] : group.awaits) tell(group, group.members[number]);  // they have done all
+    for (const auto& [number, waiter] : group.awaits) tell(group, group.members[number]);  // they have done all
     answer_awaits(group, Released{group.released, true});
   } else {
     enter(group, State::kCancelled, group.why);
@@ -219,48 +221,38 @@ void ParallelGroups::note_done(Group& group, Member& member, std::uint64_t done)
   member.done = done;
 }
 
-ParallelGroups::Wait ParallelGroups::wait(std::uint64_t group, std::uint32_t member, const Waiter& waiter, Time now) {
-  const Time until = now + kJobHoldMax;
-  PIF_ASSERT(deadlines_.empty() || deadlines_.back().at <= until, group, member);
-  deadlines_.push_back({until, group, member, ++last_wait_});
-  ++waiting_;
-  return {last_wait_, waiter};
-}
-
-void ParallelGroups::answer_release(Group& group, std::variant<Done, Released, Error> what) {
+void ParallelGroups::answer_release(Group& group, const News& news) {
   if (!group.release) return;
-  answers_.push_back({group.release->waiter, true, std::move(what)});
-  group.release.reset();
+  PIF_ASSERT(waiting_ > 0);
   --waiting_;
+  std::exchange(group.release, nullptr)(news);
 }
 
-void ParallelGroups::answer_awaits(Group& group, const std::variant<Done, Released, Error>& what) {
+void ParallelGroups::answer_awaits(Group& group, const News& news) {
   PIF_ASSERT(waiting_ >= group.awaits.size(), waiting_, group.awaits.size());
   waiting_ -= group.awaits.size();
-  for (const auto& [number, wait] : std::exchange(group.awaits, {})) answers_.push_back({wait.waiter, false, what});
+  for (const auto& [number, waiter] : std::exchange(group.awaits, {})) waiter(news);
 }
 
 void ParallelGroups::cancel_awaits(Group& group) {
-  for (const auto& [number, wait] : group.awaits) tell(group, group.members[number]);
+  for (const auto& [number, waiter] : group.awaits) tell(group, group.members[number]);
   answer_awaits(group, cancelled(group.why));
 }
 
-void ParallelGroups::expire(Time now) {
-  for (; !deadlines_.empty() && deadlines_.front().at <= now; deadlines_.pop_front()) {
-    const Deadline& due = deadlines_.front();
-    const auto found = groups_.find(due.group);
-    if (found == groups_.end()) continue;
-    Group& group = found->second;
-    if (due.member == kController) {
-      if (group.release && group.release->number == due.wait) answer_release(group, Done{group.done()});
-      continue;
-    }
-    const auto waits = group.awaits.find(due.member);
-    if (waits == group.awaits.end() || waits->second.number != due.wait) continue;
-    answers_.push_back({waits->second.waiter, false, Released{group.released, false}});
-    group.awaits.erase(waits);
-    --waiting_;
-  }
+ParallelGroups::Done ParallelGroups::give_up_release(std::uint64_t id) {
+  Group& group = groups_.at(id);
+  PIF_ASSERT(group.release && waiting_ > 0, id, waiting_);
+  group.release = nullptr;
+  --waiting_;
+  return {group.done()};
+}
+
+ParallelGroups::Released ParallelGroups::give_up_await(std::uint64_t id, std::uint32_t member) {
+  Group& group = groups_.at(id);
+  const std::size_t erased = group.awaits.erase(member);
+  PIF_ASSERT(erased == 1 && waiting_ > 0, id, member, waiting_);
+  --waiting_;
+  return {group.released, false};
 }
 
 void ParallelGroups::leave(std::uint64_t session, std::uint64_t group, std::uint32_t member) {

@@ -1,24 +1,21 @@
 // Groups of a parallel-open (Dibble 1990, 2.4.2; docs/PROTOCOL.md "Parallel-open"): up to which round members may go,
-// and how far they are. In memory alone. Plain code: requests and time in, answers out; it knows sessions by number.
+// and how far they are. In memory alone. Plain code: requests in, news out; it knows sessions by number.
 //
-// A request that waits for news is answered by take_answers(), at news or kJobHoldMax after it came. A member has at
-// most one that waits, and so has a controller: a newer one has the older one answered at once.
+// A request that waits hears news once, or gives up, kJobHoldMax after it came. A member has at most one that waits,
+// and so has a controller: when a newer one comes the older one hears at once how far it is.
 // Costs: O(log n) for each request of a group of n; O(n) when a group is made, or ends.
 #pragma once
 
-#include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <variant>
 #include <vector>
 
-#include "pif/base/clock.h"
 #include "pif/base/result.h"
-#include "pif/net/messenger.h"
 
 namespace pif::server {
 
@@ -39,12 +36,6 @@ class ParallelGroups {
     std::uint32_t member = 0;
     Shape shape;
   };
-  // Whom to answer.
-  struct Waiter {
-    net::PeerId peer = 0;
-    std::uint64_t request = 0;  // id
-    Time arrived{};
-  };
   struct Done {
     std::uint64_t rounds = 0;  // that all members have done
   };
@@ -52,11 +43,9 @@ class ParallelGroups {
     std::uint64_t rounds = 0;
     bool ended = false;  // no more will be
   };
-  struct Answer {
-    Waiter to;
-    bool to_controller = false;
-    std::variant<Done, Released, Error> what;
-  };
+  using News = std::variant<Done, Released, Error>;  // Done: to the controller; Released: to members
+  // Hears news, once. It calls nothing here.
+  using Waiter = std::function<void(const News& news)>;
 
   // id: not 0, and of no other group. kInvalid, kTooLarge: no group has so many members, or no record that number;
   // kBusy: the user has too many groups, or members of groups.
@@ -67,21 +56,19 @@ class ParallelGroups {
   // From the controller; without a value: it waits. kInvalid: `released` falls, wait_for > released, or no record has
   // the last one's number; kUnavailable: a member is gone; kPermission: another session.
   [[nodiscard]] Result<std::optional<Done>> release(std::uint64_t id, std::uint64_t session, std::uint64_t released,
-                                                    std::uint64_t wait_for, const Waiter& waiter, Time now);
+                                                    std::uint64_t wait_for, Waiter waiter);
   // From a member; without a value: it waits. kInvalid: no such number, `done` falls, or is more than was released;
   // kCancelled: another member is gone, or the controller's session has ended; kPermission: another session's.
   [[nodiscard]] Result<std::optional<Released>> await(std::uint64_t id, std::uint64_t session, std::uint32_t member,
-                                                      std::uint64_t done, const Waiter& waiter, Time now);
+                                                      std::uint64_t done, Waiter waiter);
+  // The request waits no longer, and has heard nothing.
+  Done give_up_release(std::uint64_t id);
+  Released give_up_await(std::uint64_t id, std::uint32_t member);
   // By the controller: no more rounds. One that is not there, or has ended, is fine. kPermission: another session.
   [[nodiscard]] Status close(std::uint64_t id, std::uint64_t session);
   // What it controls is cancelled; where it is a member, that one is gone for good. program: for people.
   void end_session(std::uint64_t session, const std::string& program);
 
-  // Answers what has waited for long enough.
-  void expire(Time now);
-  // To requests that have waited, in the order in which they were answered.
-  std::vector<Answer> take_answers() { return std::exchange(answers_, {}); }
-  Time next_deadline() const { return deadlines_.empty() ? kNever : deadlines_.front().at; }
   std::size_t waiting() const { return waiting_; }
   bool contains(std::uint64_t id) const { return groups_.contains(id); }
   // Whether the session controls a group that has not ended, or is a member of one that is there.
@@ -101,10 +88,6 @@ class ParallelGroups {
     std::uint64_t done = 0;     // rounds
     bool told = false;          // that there are no more rounds; or it is gone
   };
-  struct Wait {
-    std::uint64_t number = 0;
-    Waiter waiter;
-  };
   struct Group {
     Shape shape;
     State state = State::kOpen;
@@ -116,18 +99,12 @@ class ParallelGroups {
     std::uint32_t lowest_free = 0;              // none below is free
     std::map<std::uint64_t, std::uint32_t> at;  // rounds done: how many members have done so many; n in all
     std::uint64_t released = 0;
-    std::uint64_t wait_for = 0;  // of `release`
-    std::optional<Wait> release;
-    std::map<std::uint32_t, Wait> awaits;  // by member
+    std::uint64_t wait_for = 0;              // of `release`
+    Waiter release;                          // empty: none waits
+    std::map<std::uint32_t, Waiter> awaits;  // by member
 
     bool has_ended() const { return state == State::kClosed || state == State::kCancelled; }
     std::uint64_t done() const { return at.begin()->first; }
-  };
-  struct Deadline {
-    Time at;
-    std::uint64_t group;
-    std::uint32_t member;
-    std::uint64_t wait;
   };
   struct Usage {
     std::size_t groups = 0;
@@ -141,9 +118,8 @@ class ParallelGroups {
   static void enter(Group& group, State state, std::string why);
   static void tell(Group& group, Member& member);
   static void note_done(Group& group, Member& member, std::uint64_t done);
-  Wait wait(std::uint64_t group, std::uint32_t member, const Waiter& waiter, Time now);
-  void answer_release(Group& group, std::variant<Done, Released, Error> what);
-  void answer_awaits(Group& group, const std::variant<Done, Released, Error>& what);
+  void answer_release(Group& group, const News& news);
+  void answer_awaits(Group& group, const News& news);
   void cancel_awaits(Group& group);
   void lose_member(Group& group, std::uint32_t number, const std::string& program);
   void leave(std::uint64_t session, std::uint64_t group, std::uint32_t member);
@@ -154,10 +130,7 @@ class ParallelGroups {
   ById groups_;
   std::unordered_map<std::uint64_t, Seats> by_session_;
   std::unordered_map<std::uint32_t, Usage> users_;
-  std::deque<Deadline> deadlines_;  // of the last kJobHoldMax; some are of what was answered since
-  std::vector<Answer> answers_;
   std::size_t waiting_ = 0;
-  std::uint64_t last_wait_ = 0;
 };
 
 }  // namespace pif::server

@@ -17,6 +17,8 @@ ServerContext::ServerContext(Config config_in, World world_in)
       world(world_in),
       turns(world.messenger, "server"),
       clock(world.messenger.clock()),
+      fibers(clock),
+      replies(world.messenger, "server"),
       rows(world.directory),
       numbers(rows),
       directory(rows),
@@ -83,6 +85,17 @@ std::string capability_for(const ServerContext& context, std::uint64_t file, std
   PIF_ASSERT((rights & ~(kMayRead | kMayWrite | kMayCreate)) == 0 || (rights == kMayManage && file == 0), rights, file);
   PIF_ASSERT(rights != 0, file, uid);
   return mint(context.config.key, Capability{FileId(file), uid, rights, epoch, context.wall + kCapabilitySeconds});
+}
+
+Status check_room(const ServerContext& context) {
+  if (context.fibers.count() <= kWaitingMax) return {};
+  return fail(Code::kBusy, "too many requests wait at the server already: try again later");
+}
+
+void forget_waiting(ServerContext& context, net::PeerId peer) {
+  context.replies.drop_peer(peer);
+  context.nodes_news.notify();
+  context.admission.notify();
 }
 
 void released(ServerContext& context, const std::vector<std::uint64_t>& files) {

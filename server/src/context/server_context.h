@@ -1,7 +1,6 @@
 // All the state of a server, and one request on its way through it.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -11,49 +10,25 @@
 #include "context/operations.h"
 #include "context/outbox.h"
 #include "context/parallel_groups.h"
-#include "context/parking.h"
 #include "context/registry.h"
 #include "context/sessions.h"
 #include "context/shared_files.h"
+#include "context/turn.h"
 #include "directory/directory.h"
 #include "directory/numbers.h"
 #include "directory/opens.h"
 #include "directory/rows.h"
 #include "pif/base/assert.h"
-#include "pif/net/stats.h"
+#include "pif/daemon/fibers.h"
+#include "pif/daemon/replies.h"
 #include "pif/net/turns.h"
 #include "pif/server/server.h"
 
 namespace pif::server {
 
-// A `Nodes` request that waits for LFSs to come up; no more of it than that, for there may be many.
-struct NodesWaiter {
-  net::PeerId peer = 0;
-  std::uint64_t request = 0;  // id
-  std::uint32_t wait_up = 0;
-  std::uint32_t uid = 0;
-  Time arrived{};
-  Time deadline{};
-  Time next_sign{};  // of life
-};
-
-// A recursive Remove, a bounded part of which is done in each turn.
-struct RemoveJob {
-  net::PeerId peer = 0;
-  std::uint64_t session = 0;
-  proto::Envelope request;
-  Requester who;
-  Time arrived{};
-  int path = 0;  // of the request, the one being removed
-  struct Level {
-    std::uint64_t folder;
-    std::uint64_t parent;
-    std::string name;
-  };
-  std::vector<Level> levels;  // folders being emptied, outermost first
-  proto::RemoveReply reply;
-  Time next_sign{};
-};
+inline constexpr std::size_t kWeightPerTurn = 4096;  // entries changed or shown
+// Requests that wait at once, each on a fiber; a stack has two mappings, and the kernel gives a process 65,530.
+inline constexpr std::size_t kWaitingMax = 20'480;
 
 // Whether the server serves. What is asked of one that does not yet waits.
 enum class Standing : std::uint8_t {
@@ -85,6 +60,8 @@ struct ServerContext {
   World world;
   net::Turns turns;
   Clock& clock;
+  daemon::Fibers fibers;
+  daemon::Replies replies;
   Rows rows;
   Numbers numbers;
   Directory directory;
@@ -95,7 +72,6 @@ struct ServerContext {
   InputLocks locks;
   Registry registry;
   Outbox outbox;
-  net::Stats stats;
   std::unordered_map<std::uint64_t, std::uint64_t> pending;  // file being created: its session
   std::uint64_t layouts_chosen = 0;                          // since the start: whose turn it is to begin a file
   Standing standing = Standing::kGathering;
@@ -103,9 +79,14 @@ struct ServerContext {
   std::int64_t behind_since = 0;  // wall seconds
   std::uint64_t off_pairs = 0;    // files, when they were counted last (pair_census.h)
   HeldCommits held;
-  Parking parking;
-  std::vector<NodesWaiter> waiters;
-  std::deque<RemoveJob> jobs;
+  // Of fibers. A part of one recursive removal is done in each turn.
+  Turn turn{fibers};
+  daemon::Event admission{fibers};      // the server may do what it might not before, or somebody who waits is gone
+  daemon::Event nodes_news{fibers};     // an LFS has come up, or somebody who waits is gone
+  daemon::Event removals_over{fibers};  // one of `removals` is
+  daemon::Slots removing{fibers, 1};
+  std::size_t removals = 0;
+  std::unordered_map<std::uint32_t, std::size_t> nodes_waiters;  // by user
   std::vector<std::uint64_t> left_open;  // files that sessions had open for writing when they ended
   Time started{};
   Time admitting_since{};
@@ -117,19 +98,20 @@ struct ServerContext {
   std::set<std::uint64_t> changed_folders;  // names in them came, went or were replaced
 
   std::int64_t wall_ns() const { return clock.wall_ns(); }  // as fine as it gets: programs compare times of files
+  bool is_held() const { return held.by != 0; }
+  // Whether the server may change anything by itself.
+  bool may_change() const { return goes_along(standing) && !is_held(); }
 };
 
 struct Call {
-  net::PeerId peer;
-  const proto::Envelope& request;
-  Session* session;  // null for LFSs, and before Hello
+  const daemon::Request& request;
+  Session* session;  // null for LFSs, and before Hello; not after a wait
   proto::Envelope& reply;
-  Time arrived{};
-  bool deferred = false;  // somebody will answer later
+  bool is_unanswered = false;  // nobody is there any more
 
   // Of operations that need a session.
   const Requester& who() const {
-    PIF_ASSERT(session != nullptr, request.op_case());
+    PIF_ASSERT(session != nullptr, request.envelope().op_case());
     return session->who;
   }
 };
@@ -138,7 +120,7 @@ template <auto kHandler>
 Status Operations::run(ServerContext& context, Call& call) {
   using R = RequestOf<kHandler>;
   using Operation = wire::OperationOf<R>;
-  const R& ask = Operation::request(call.request);
+  const R& ask = Operation::request(call.request.envelope());
   if constexpr (!std::is_invocable_v<decltype(kHandler), ServerContext&, Call&, const R&>) {
     return kHandler(context, call, ask, Operation::add_reply(call.reply));
   } else if constexpr (std::is_same_v<wire::ReplyTo<R>, proto::Done>) {
@@ -198,11 +180,11 @@ void end_session(ServerContext& context, Session& session);
 [[nodiscard]] Status store_folder_times(ServerContext& context);
 // Files of `left_open` count as written to, in this turn: nobody will say whether they were.
 [[nodiscard]] Status note_left_open(ServerContext& context);
-// Up to `budget` entries of the job at the front; true when it is done.
-[[nodiscard]] Result<bool> step_remove(ServerContext& context, RemoveJob& job, std::size_t budget);
 void describe_nodes(ServerContext& context, proto::NodesReply& reply);
-// What is to be said to a request that has waited for news of its group.
-void fill_answer(const ParallelGroups::Answer& answer, proto::Envelope& reply);
+// The peer is gone: what it waits for is dropped.
+void forget_waiting(ServerContext& context, net::PeerId peer);
+// kBusy if too many requests wait already.
+[[nodiscard]] Status check_room(const ServerContext& context);
 // kNotFound if the directory does not know it.
 [[nodiscard]] Result<Node*> known_node(ServerContext& context, std::uint32_t id);
 // Where the server may do that by itself: nodes that are silent for too long are lost from now on.

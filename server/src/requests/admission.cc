@@ -150,7 +150,7 @@ void inform(ServerContext& context, const Call& call, Node& node, proto::Heartbe
   const bool is_going = context.registry.is_going(node, context.now);
   if (reply.verdict() != kGoOn || !is_member || !is_current(node) || is_going) return;
   reply.set_lease_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(kLease).count()));
-  node.leased = call.arrived;  // not before it was sent
+  node.leased = call.request.arrived;  // not before it was sent
 }
 
 // The root lacks what this directory has seen of it, though the directory is old, too.
@@ -248,6 +248,10 @@ Status heartbeat(ServerContext& context, Call& call, const proto::Heartbeat& bea
     return {};
   }
   warn_if_ahead(context, known, beat);
+  const std::size_t up = context.registry.up_count(context.now);
+  const daemon::AtExit tell([&context, up] {
+    if (context.registry.up_count(context.now) > up) context.nodes_news.notify();
+  });
   PIF_TRY_VALUE(Node * node, context.registry.meet(beat));
   if (beat.wall() != 0) node->presented.mutable_node()->set_clock_ahead(beat.wall() - context.wall);
   PIF_TRY(judge(context, *node, reply));

@@ -103,7 +103,7 @@ Status put_pending(ServerContext& context, const Call& call, std::uint64_t paren
   row.set_parent(parent);
   row.set_name(std::string(name));
   *row.mutable_entry() = entry;
-  row.set_exclusive(instead_of == 0 && call.request.create().exclusive());
+  row.set_exclusive(instead_of == 0 && call.request.envelope().create().exclusive());
   row.set_instead_of(instead_of);
   row.set_session(call.session->id);
   row.set_view(context.registry.views().index());

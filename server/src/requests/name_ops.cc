@@ -32,8 +32,9 @@ const proto::Striping* striping_below(const Folder& above, const proto::MakeFold
 // The folder that was made in this one.
 Result<Folder::Step> make_one(ServerContext& context, const Call& call, const Folder::Step& in, std::string_view name,
                               const proto::Striping* striping) {
-  PIF_TRY_VALUE(const proto::Attributes attributes,
-                new_attributes(context, call.who(), in.guard, wanted_of(call.request.make_folder()), proto::FOLDER));
+  PIF_TRY_VALUE(
+      const proto::Attributes attributes,
+      new_attributes(context, call.who(), in.guard, wanted_of(call.request.envelope().make_folder()), proto::FOLDER));
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
   PIF_TRY(context.rows.put_entry(in.id, name, folder_entry(id, attributes, striping)));
   ++context.weight;
@@ -46,7 +47,7 @@ Status make_missing(ServerContext& context, const Call& call, std::string_view p
   PIF_TRY_VALUE(const Directory::Walk walked, context.directory.walk(path, call.who()));
   if (walked.end == path.size()) return {};
   PIF_TRY(context.directory.place_to_change(path.substr(0, name_end(path, walked.end)), call.who()));
-  const proto::Striping* const striping = striping_below(*walked.folder, call.request.make_folder());
+  const proto::Striping* const striping = striping_below(*walked.folder, call.request.envelope().make_folder());
   Folder::Step parent = walked.folder->chain.back();
   context.changed_folders.insert(parent.id);
   for (std::size_t end = walked.end; end < path.size();) {

@@ -170,7 +170,7 @@ Status open(ServerContext& context, Call& call, const proto::Open& ask, proto::O
   if (!again) PIF_TRY(check_marks(opened.entry, ask, what));
   PIF_TRY(check_conflict(context, call, id, ask.rights(), ask.hold(), what));
   PIF_TRY(note_open(context, call.who(), opened, ask.rights()));
-  const bool is_counted = again || !call.session->counts(call.request.id());
+  const bool is_counted = again || !call.session->counts(call.request.envelope().id());
   PIF_TRY(lock_input(context, call, id, ask, is_counted));
   take_lease(context, call, id, ask.rights(), ask.hold(), is_counted);
   const std::string& path = ask.path();
@@ -250,7 +250,7 @@ Result<std::string> renewed(ServerContext& context, const Call& call, std::uint6
 
 Status close(ServerContext& context, Call& call, const proto::Close& ask) {
   if (ask.length_file() != 0) PIF_TRY(note_written(context, call, ask));
-  if (!call.session->counts(call.request.id())) return {};
+  if (!call.session->counts(call.request.envelope().id())) return {};
   for (const std::uint64_t file : ask.files()) {
     if (context.opens.close(file, call.session->id)) context.outbox.release(file);
   }
@@ -268,7 +268,7 @@ Status renew(ServerContext& context, Call& call, const proto::Renew& ask, proto:
   });
   PIF_TRY(check_count(context, call, static_cast<std::size_t>(fresh)));
   Reached reached;
-  const auto& to_hold = call.request.renew().held();
+  const auto& to_hold = call.request.envelope().renew().held();
   const std::unordered_set<std::uint64_t> held(to_hold.begin(), to_hold.end());
   for (const std::uint64_t file : files) {
     PIF_TRY_VALUE(*reply.add_capabilities(), renewed(context, call, file, held.contains(file), reached));

@@ -5,7 +5,8 @@
 
 #include "context/server_context.h"
 #include "context/tokens.h"
-#include "pif/wire/convert.h"
+#include "pif/base/assert.h"
+#include "pif/base/timers.h"
 #include "pif/wire/values.h"
 
 namespace pif::server {
@@ -58,30 +59,70 @@ Status parallel_join(ServerContext& context, Call& call, const proto::ParallelJo
   return {};
 }
 
-ParallelGroups::Waiter waiter_of(const Call& call) { return {call.peer, call.request.id(), call.arrived}; }
+// One request that may wait for news of its group.
+class Listening {
+ public:
+  explicit Listening(daemon::Fibers& fibers) : fibers_(fibers) {}
+  // It may outlive this.
+  ParallelGroups::Waiter waiter() {
+    return [heard = heard_, &fibers = fibers_](const ParallelGroups::News& news) {
+      heard->news = news;
+      if (heard->wait) fibers.wake(*heard->wait);
+    };
+  }
+  // Nothing: there was none until then.
+  const std::optional<ParallelGroups::News>& wait(Time until) {
+    PIF_ASSERT(!heard_->news && !heard_->wait);
+    heard_->wait = fibers_.begin_wait();
+    fibers_.wait(*heard_->wait, until);
+    return heard_->news;
+  }
 
-void fill(const ParallelGroups::Done& done, proto::Envelope& reply) {
-  reply.mutable_release_reply()->set_done(done.rounds);
-}
-void fill(const ParallelGroups::Released& released, proto::Envelope& reply) {
-  reply.mutable_await_rounds_reply()->set_released(released.rounds);
-  reply.mutable_await_rounds_reply()->set_ended(released.ended);
-}
-void fill(const Error& error, proto::Envelope& reply) { *reply.mutable_error() = wire::proto_of(error, "server"); }
+ private:
+  struct Heard {
+    std::optional<ParallelGroups::News> news;
+    std::optional<daemon::Fibers::WaitId> wait;
+  };
+  daemon::Fibers& fibers_;
+  const std::shared_ptr<Heard> heard_ = std::make_shared<Heard>();
+};
 
-Status release(ServerContext& context, Call& call, const proto::Release& ask, proto::ReleaseReply&) {
-  PIF_TRY_VALUE(const auto done, context.groups.release(ask.group(), call.session->id, ask.released(), ask.wait_for(),
-                                                        waiter_of(call), context.now));
-  call.deferred = !done;
-  if (done) fill(*done, call.reply);
+// Where too many wait it is over at once: who asked is told how far it is, and asks again.
+Time until_when(const ServerContext& context) {
+  const bool has_room = context.groups.waiting() <= kGroupMembersMax && check_room(context);
+  return has_room ? context.now + kJobHoldMax : context.now;
+}
+
+// An error, or the other one that may come.
+template <typename Expected>
+Result<Expected> expected(const ParallelGroups::News& news) {
+  if (const Error* error = std::get_if<Error>(&news)) return fail(*error);
+  return std::get<Expected>(news);
+}
+
+Status release(ServerContext& context, Call& call, const proto::Release& ask, proto::ReleaseReply& reply) {
+  Listening listening(context.fibers);
+  PIF_TRY_VALUE(auto done, context.groups.release(ask.group(), call.session->id, ask.released(), ask.wait_for(),
+                                                  listening.waiter()));
+  if (!done) {
+    const auto& news = listening.wait(until_when(context));
+    PIF_TRY_VALUE(done, news ? expected<ParallelGroups::Done>(*news) : context.groups.give_up_release(ask.group()));
+  }
+  reply.set_done(done->rounds);
   return {};
 }
 
-Status await_rounds(ServerContext& context, Call& call, const proto::AwaitRounds& ask, proto::AwaitRoundsReply&) {
-  PIF_TRY_VALUE(const auto released, context.groups.await(ask.group(), call.session->id, ask.member(), ask.done(),
-                                                          waiter_of(call), context.now));
-  call.deferred = !released;
-  if (released) fill(*released, call.reply);
+Status await_rounds(ServerContext& context, Call& call, const proto::AwaitRounds& ask, proto::AwaitRoundsReply& reply) {
+  Listening listening(context.fibers);
+  PIF_TRY_VALUE(auto released,
+                context.groups.await(ask.group(), call.session->id, ask.member(), ask.done(), listening.waiter()));
+  if (!released) {
+    const auto& news = listening.wait(until_when(context));
+    PIF_TRY_VALUE(released, news ? expected<ParallelGroups::Released>(*news)
+                                 : context.groups.give_up_await(ask.group(), ask.member()));
+  }
+  reply.set_released(released->rounds);
+  reply.set_ended(released->ended);
   return {};
 }
 
@@ -97,10 +138,6 @@ void bind_parallel_open(Operations& operations) {
   operations.bind<release>();
   operations.bind<await_rounds>();
   operations.bind<parallel_close>();
-}
-
-void fill_answer(const ParallelGroups::Answer& answer, proto::Envelope& reply) {
-  std::visit([&reply](const auto& what) { fill(what, reply); }, answer.what);
 }
 
 }  // namespace pif::server

@@ -44,9 +44,10 @@ Result<std::size_t> show_name(std::string_view stored, std::string_view name, st
 }
 
 Status hello(ServerContext& context, Call& call, const proto::Hello& asked, proto::HelloReply& reply) {
-  const net::Identity& identity = context.world.messenger.identity(call.peer);
-  PIF_TRY(context.sessions.hello(call.peer, call.request, identity, context.now, context.wall, reply));
-  context.turns.introduce(call.peer, asked.program(), reply.uid());
+  const net::Identity& identity = context.world.messenger.identity(call.request.peer);
+  PIF_TRY(
+      context.sessions.hello(call.request.peer, call.request.envelope(), identity, context.now, context.wall, reply));
+  context.turns.introduce(call.request.peer, asked.program(), reply.uid());
   reply.set_cluster(context.config.cluster);
   reply.set_node("server");
   reply.set_window_bytes(kBulkBytes);
@@ -56,22 +57,19 @@ Status hello(ServerContext& context, Call& call, const proto::Hello& asked, prot
 
 // Answered by nothing: nobody is there any more.
 Status bye(ServerContext& context, Call& call, const proto::Bye&) {
-  if (Session* ended = context.sessions.closed(call.peer, context.now)) end_session(context, *ended);
-  std::erase_if(context.waiters, [&](const NodesWaiter& waiter) { return waiter.peer == call.peer; });
-  context.world.messenger.disconnect(call.peer);
-  context.turns.drop(call.peer);
-  call.deferred = true;
+  if (Session* ended = context.sessions.closed(call.request.peer, context.now)) end_session(context, *ended);
+  context.world.messenger.disconnect(call.request.peer);
+  context.turns.drop(call.request.peer);
+  forget_waiting(context, call.request.peer);
+  call.is_unanswered = true;
   return {};
 }
 
 Status stats(ServerContext& context, Call&, const proto::Stats&, proto::StatsReply& reply) {
-  context.stats.describe(reply);
+  reply = context.replies.stats();
   context.turns.describe(reply);
-  reply.set_node("server");
   reply.set_version(std::string(version()));
   reply.set_pid(::getpid());
-  const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(context.now - context.started);
-  reply.set_uptime_ms(static_cast<std::uint64_t>(uptime.count()));
   return {};
 }
 
@@ -174,35 +172,34 @@ void describe_nodes(ServerContext& context, proto::NodesReply& reply) {
 
 namespace {
 
-// Waiters have the limits of sessions.
+// One user does not keep others from waiting.
 Status check_waiters(const ServerContext& context, const Requester& who) {
-  if (context.waiters.size() >= kSessionsMax) return fail(Code::kBusy, "too many requests wait for LFSs already");
-  const auto theirs = std::count_if(context.waiters.begin(), context.waiters.end(),
-                                    [&](const auto& one) { return one.uid == who.uid; });
-  if (who.all_powerful || static_cast<std::size_t>(theirs) < kSessionsPerUserMax) return {};
-  return fail(Code::kBusy,
-              fmt::format("{} requests of uid {} wait for LFSs already, the limit of one user", theirs, who.uid));
+  PIF_TRY(check_room(context));
+  const auto theirs = context.nodes_waiters.find(who.uid);
+  if (who.all_powerful || theirs == context.nodes_waiters.end() || theirs->second < kSessionsPerUserMax) return {};
+  return fail(Code::kBusy, fmt::format("{} requests of uid {} wait for LFSs already, the limit of one user",
+                                       theirs->second, who.uid));
 }
 
 Status nodes(ServerContext& context, Call& call, const proto::Nodes& ask, proto::NodesReply& reply) {
-  if (context.registry.up_count(context.now) >= ask.wait_up()) {
-    describe_nodes(context, reply);
-    return {};
+  const auto is_done = [&] { return context.registry.up_count(context.now) >= ask.wait_up(); };
+  if (!is_done()) {
+    const std::uint32_t uid = call.who().uid;
+    PIF_TRY(check_waiters(context, call.who()));
+    ++context.nodes_waiters[uid];
+    const daemon::AtExit end([&context, uid] {
+      if (--context.nodes_waiters[uid] == 0) context.nodes_waiters.erase(uid);
+    });
+    // A tenth of the time is left for the answer's way back.
+    const std::uint32_t ms = call.request.envelope().timeout_ms();
+    const Duration timeout = ms == 0 ? kWaitDefault : std::chrono::milliseconds(ms);
+    const Time until = context.now + std::min<Duration>(timeout - timeout / 10, kWaitMax);
+    PIF_ASSERT(until >= context.now, timeout.count());
+    while (!is_done() && context.nodes_news.wait(until)) {
+      if (context.replies.is_dropped(call.request)) break;
+    }
   }
-  PIF_TRY(check_waiters(context, call.who()));
-  // A tenth of the time is left for the answer's way back.
-  const Duration timeout =
-      call.request.timeout_ms() == 0 ? kWaitDefault : std::chrono::milliseconds(call.request.timeout_ms());
-  NodesWaiter waiter{.peer = call.peer,
-                     .request = call.request.id(),
-                     .wait_up = ask.wait_up(),
-                     .uid = call.who().uid,
-                     .arrived = call.arrived};
-  waiter.deadline = context.now + std::min<Duration>(timeout - timeout / 10, kWaitMax);
-  PIF_ASSERT(waiter.deadline >= context.now, timeout.count());
-  waiter.next_sign = context.now + kSignEvery;
-  context.waiters.push_back(std::move(waiter));
-  call.deferred = true;
+  describe_nodes(context, reply);
   return {};
 }
 

@@ -197,9 +197,11 @@ Status adopt_files(ServerContext& context, Call& call, const proto::AdoptFiles& 
 Status hold(ServerContext& context, Call& call, const proto::Hold& ask) {
   if (ask.for_ms() > kHoldMaxMs)
     return fail(Code::kTooLarge, fmt::format("commits can be held for {} s at most", kHoldMaxMs / 1000));
-  if (context.held.by != 0 && context.held.by != call.peer) return fail(Code::kBusy, "somebody else holds the commits");
-  context.held =
-      ask.for_ms() == 0 ? HeldCommits() : HeldCommits{call.peer, context.now + std::chrono::milliseconds(ask.for_ms())};
+  if (context.held.by != 0 && context.held.by != call.request.peer)
+    return fail(Code::kBusy, "somebody else holds the commits");
+  context.held = ask.for_ms() == 0
+                     ? HeldCommits()
+                     : HeldCommits{call.request.peer, context.now + std::chrono::milliseconds(ask.for_ms())};
   return {};
 }
 

@@ -1,34 +1,37 @@
-// Answers: at once, or later with signs of life meanwhile; and what the counters say of them.
+// Requests, and their answers: at once, or later with signs of life meanwhile; and what the counters say of them.
 #pragma once
 
 #include <set>
 #include <string>
 #include <unordered_map>
 
-#include "context/authorizer.h"
 #include "pif/base/clock.h"
 #include "pif/net/calls.h"
 #include "pif/net/stats.h"
 #include "pif/net/turns.h"
 
-namespace pif::lfs {
+namespace pif::daemon {
+
+using ReplyToken = std::uint64_t;  // a request that is answered later; 0: none
 
 // One request of a peer while it is being handled.
 struct Request {
   net::PeerId peer = 0;
   net::Packet packet;
-  Requester who;
-  Time arrived;
-  Time deadline;          // its requester's
-  Capability capability;  // as far as the operation needs one: verified
+  Time arrived{};
+  Time deadline{};       // its requester's
+  ReplyToken token = 0;  // by Replies::defer()
 
+  // What is asked.
   const proto::Envelope& envelope() const { return packet.envelope; }
 };
 
-using ReplyToken = std::uint64_t;  // a request that is answered later; 0: none
+// The request that has come with this delivery.
+Request request_of(net::Delivery& delivery, Time arrived);
 
 class Replies {
  public:
+  // messenger outlives it. node: who answers.
   Replies(net::Messenger& messenger, std::string node)
       : messenger_(messenger), node_(std::move(node)), started_(now()) {}
 
@@ -37,41 +40,40 @@ class Replies {
 
   // A reply to fill in.
   static net::Packet reply(const Request& request) { return net::reply_to(request.envelope()); }
-  // The result's id and version are filled in.
+  // The result's id and version are filled in. What was deferred is dropped past its deadline, and if its peer is gone.
   void answer(const Request& request, Result<net::Packet> result);
 
-  // Answered later, by answer(token, ...): until then the peer hears `working` each second. What is past its deadline
-  // or whose peer is gone is dropped.
-  ReplyToken defer(const Request& request);
-  void answer(ReplyToken token, Status status);  // Done, or the error
-  void answer(ReplyToken token, tl::unexpected<Error> error) { answer(token, Status(std::move(error))); }
-  void answer(ReplyToken token, Result<net::Packet> result);  // result's id and version are filled in here
-  bool is_waiting(ReplyToken token) const { return later_.contains(token); }
+  // The request is answered later: until then the peer hears `working` each second.
+  void defer(Request& request);
+  // Whether nobody waits for the answer any more: it is deferred, and its deadline is past or its peer gone.
+  bool is_dropped(const Request& request) const { return request.token != 0 && !later_.contains(request.token); }
   // So many requests are being worked on; not those that wait for what other processes do.
   std::size_t pending() const { return later_.size() - idle_; }
 
+  // Its requests are dropped.
   void drop_peer(net::PeerId peer);
+  // Sends the signs of life that are due.
   void tick(Time now);
+  // When tick() has something to do.
   Time next_deadline() const;
 
   // An answer that another part made: counted like the others. Best effort: a peer that is gone gets nothing.
   void send_answer(net::PeerId peer, net::Packet packet, int operation, Time arrived);
 
-  proto::StatsReply stats() const;  // node, requests and time; the rest is for others to fill in
+  // Node, requests and time; the rest is for others to fill in.
+  proto::StatsReply stats() const;
 
  private:
   struct Later {
     net::PeerId peer = 0;
     std::uint64_t id = 0;
     int op = 0;
-    std::uint64_t bytes_in = 0;
-    Time arrived;
     Time deadline;
     Time next_sign;
   };
   Time now() const { return messenger_.clock().now(); }
   // An operation of a peer has ended.
-  void count(net::PeerId peer, int operation, std::uint64_t bytes_in, const Result<net::Packet>& result, Time arrived);
+  void count(const Request& request, const Result<net::Packet>& result);
   void end(std::unordered_map<ReplyToken, Later>::iterator at);
   void send(net::PeerId peer, net::Packet packet);
   std::uint64_t uptime_ms() const;
@@ -87,4 +89,4 @@ class Replies {
   net::Stats stats_;
 };
 
-}  // namespace pif::lfs
+}  // namespace pif::daemon

@@ -1,4 +1,4 @@
-#include "context/replies.h"
+#include "pif/daemon/replies.h"
 
 #include <algorithm>
 
@@ -7,8 +7,11 @@
 #include "pif/base/timers.h"
 #include "pif/wire/operations.h"
 
-namespace pif::lfs {
+namespace pif::daemon {
 namespace {
+
+constexpr Duration kTimeoutMax = std::chrono::hours(1);
+constexpr Duration kTimeoutDefault = std::chrono::seconds(30);
 
 // A result is what the table says that the operation is answered with.
 void check_result(int operation, const proto::Envelope& result) {
@@ -30,25 +33,38 @@ void address(proto::Envelope& reply, std::uint64_t request) {
 
 }  // namespace
 
+Request request_of(net::Delivery& delivery, Time arrived) {
+  PIF_ASSERT(delivery.kind == net::Delivery::Kind::kPacket && delivery.peer != 0, delivery.kind, delivery.peer);
+  const std::uint32_t ms = delivery.packet.envelope.timeout_ms();
+  const Duration patience = ms == 0 ? kTimeoutDefault : std::min<Duration>(std::chrono::milliseconds(ms), kTimeoutMax);
+  return {delivery.peer, std::move(delivery.packet), arrived, arrived + patience, 0};
+}
+
 void Replies::send(net::PeerId peer, net::Packet packet) {
   const std::uint64_t id = packet.envelope.id();
   const auto sent = messenger_.send(peer, std::move(packet));
-  if (sent || sent.error().code != Code::kBusy) return;
-  proto::Envelope request;  // its answer had descriptors, and does not go: the error has none
+  if (sent || (sent.error().code != Code::kBusy && sent.error().code != Code::kTooLarge)) return;
+  proto::Envelope request;  // an answer that has descriptors, or is long, does not go: the error does
   request.set_id(id);
   (void)messenger_.send(peer, net::error_reply(request, sent.error(), node_));
 }
 
-void Replies::count(net::PeerId peer, int operation, std::uint64_t bytes_in, const Result<net::Packet>& result,
-                    Time arrived) {
+void Replies::count(const Request& request, const Result<net::Packet>& result) {
+  const std::uint64_t bytes_in = request.packet.body.size();
   const std::uint64_t bytes_out = result ? result->body.size() : 0;
-  stats_.add(operation, bytes_in, bytes_out, result ? Code::kOk : result.error().code, now() - arrived);
-  if (turns_ != nullptr) turns_->charge(peer, bytes_in + bytes_out);
+  stats_.add(request.envelope().op_case(), bytes_in, bytes_out, result ? Code::kOk : result.error().code,
+             now() - request.arrived);
+  if (turns_ != nullptr) turns_->charge(request.peer, bytes_in + bytes_out);
 }
 
 void Replies::answer(const Request& request, Result<net::Packet> result) {
+  if (request.token != 0) {
+    const auto at = later_.find(request.token);
+    if (at == later_.end()) return;
+    end(at);
+  }
   if (result) check_result(request.envelope().op_case(), result->envelope);
-  count(request.peer, request.envelope().op_case(), request.packet.body.size(), result, request.arrived);
+  count(request, result);
   if (!result) return send(request.peer, net::error_reply(request.envelope(), result.error(), node_));
   address(result->envelope, request.envelope().id());
   send(request.peer, std::move(*result));
@@ -62,38 +78,16 @@ void Replies::send_answer(net::PeerId peer, net::Packet packet, int operation, T
   send(peer, std::move(packet));
 }
 
-ReplyToken Replies::defer(const Request& request) {
-  const ReplyToken token = ++last_token_;
+void Replies::defer(Request& request) {
+  PIF_ASSERT(request.token == 0, request.token);
+  request.token = ++last_token_;
   const Time sign = std::min(now() + kSignEvery, request.deadline);
   const proto::Envelope& envelope = request.envelope();
-  later_.emplace(token, Later{request.peer, envelope.id(), envelope.op_case(), request.packet.body.size(),
-                              request.arrived, request.deadline, sign});
+  later_.emplace(request.token, Later{request.peer, envelope.id(), envelope.op_case(), request.deadline, sign});
   if (is_idle(envelope.op_case())) ++idle_;
   PIF_ASSERT(signs_.size() + 1 == later_.size() && idle_ <= later_.size(), signs_.size(), later_.size(), idle_);
-  signs_.emplace(sign, token);
+  signs_.emplace(sign, request.token);
   stats_.set_under_way(later_.size());
-  return token;
-}
-
-void Replies::answer(ReplyToken token, Status status) {
-  if (!status) return answer(token, Result<net::Packet>(fail(std::move(status.error()))));
-  net::Packet done;
-  done.envelope.mutable_done();
-  answer(token, Result<net::Packet>(std::move(done)));
-}
-
-void Replies::answer(ReplyToken token, Result<net::Packet> result) {
-  const auto at = later_.find(token);
-  if (at == later_.end()) return;  // its deadline passed, or its peer is gone
-  const Later later = at->second;
-  if (result) check_result(later.op, result->envelope);
-  end(at);
-  count(later.peer, later.op, later.bytes_in, result, later.arrived);
-  proto::Envelope request;
-  request.set_id(later.id);
-  net::Packet packet = result ? std::move(*result) : net::error_reply(request, result.error(), node_);
-  address(packet.envelope, later.id);
-  send(later.peer, std::move(packet));
 }
 
 void Replies::drop_peer(net::PeerId peer) {
@@ -147,4 +141,4 @@ proto::StatsReply Replies::stats() const {
   return out;
 }
 
-}  // namespace pif::lfs
+}  // namespace pif::daemon
