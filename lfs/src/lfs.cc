@@ -24,6 +24,7 @@
 #include "pif/base/limits.h"
 #include "pif/base/version.h"
 #include "pif/net/calls.h"
+#include "redo/recovery.h"
 #include "requests/holding.h"
 #include "requests/managing.h"
 #include "requests/reading.h"
@@ -35,7 +36,6 @@
 #include "scrub/scrub.h"
 #include "stand_in/stand_in.h"
 #include "store/catalogue.h"
-#include "store/recovery.h"
 #include "store/root.h"
 #include "workers/worker_host.h"
 

@@ -5,8 +5,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "../../lfs/src/redo/recovery.h"
 #include "../../lfs/src/store/catalogue.h"
-#include "../../lfs/src/store/recovery.h"
 #include "../../lfs/src/store/root.h"
 #include "fuzz.h"
 #include "pif/base/checksum.h"

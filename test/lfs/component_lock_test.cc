@@ -1,5 +1,5 @@
 // Who may be at a component beside whom: the table, against rules that are stated here, and against the document.
-#include "../../lfs/src/store/component_lock.h"
+#include "../../lfs/src/components/component_lock.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,8 +1,8 @@
 // The table of components: what of it stays in memory, and how many files are open.
 #include "node.h"
 
+#include "../../lfs/src/components/components.h"
 #include "../../lfs/src/store/catalogue.h"
-#include "../../lfs/src/store/components.h"
 
 using namespace pif;
 using namespace pif::lfs;

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "../../lfs/src/store/redo_entries.h"
+#include "../../lfs/src/redo/redo_entries.h"
 
 namespace pif::lfs::test {
 

@@ -1,9 +1,9 @@
 // Components that releases before parity made of files with bevies: read with dense rows, changed by nobody.
 #include "node.h"
 
+#include "../../lfs/src/redo/recovery.h"
 #include "../../lfs/src/store/catalogue.h"
 #include "../../lfs/src/store/convert.h"
-#include "../../lfs/src/store/recovery.h"
 #include "../../lfs/src/store/root.h"
 #include "held_executor.h"
 #include "older_log.h"

@@ -1,9 +1,9 @@
 // What a start does to the root of an LFS that died: every call of it may fail, and it is done again.
 #include "node.h"
 
+#include "../../lfs/src/redo/recovery.h"
+#include "../../lfs/src/redo/redo_log.h"
 #include "../../lfs/src/store/catalogue.h"
-#include "../../lfs/src/store/recovery.h"
-#include "../../lfs/src/store/redo_log.h"
 #include "../../lfs/src/store/root.h"
 #include "older_log.h"
 #include "pif/kv/value.h"

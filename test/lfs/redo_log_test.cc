@@ -4,8 +4,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "../../lfs/src/store/older_log.h"
-#include "../../lfs/src/store/redo_log.h"
+#include "../../lfs/src/redo/older_log.h"
+#include "../../lfs/src/redo/redo_log.h"
 #include "older_log.h"
 #include "pif/base/checksum.h"
 #include "pif/component/memory_storage.h"

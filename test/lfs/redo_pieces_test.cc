@@ -1,5 +1,5 @@
 // Entries of the redo log that have the changed bytes of chunks only.
-#include "../../lfs/src/store/redo_pieces.h"
+#include "../../lfs/src/redo/redo_pieces.h"
 
 #include <algorithm>
 #include <random>

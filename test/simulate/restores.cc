@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "../../lfs/src/redo/redo_log.h"
 #include "../../lfs/src/store/catalogue.h"
-#include "../../lfs/src/store/redo_log.h"
 #include "pif/kv/value.h"
 #include "pif/proto/stored.pb.h"
 

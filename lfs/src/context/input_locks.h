@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "components/components.h"
 #include "pif/base/assert.h"
 #include "pif/base/ids.h"
 #include "pif/net/messenger.h"
-#include "store/components.h"
 
 namespace pif::lfs {
 

@@ -1,6 +1,8 @@
 // What the handlers of an LFS share, and the checks that begin most of them. One thread.
 #pragma once
 
+#include "components/batch.h"
+#include "components/components.h"
 #include "context/authorizer.h"
 #include "context/input_locks.h"
 #include "context/lost_files.h"
@@ -12,10 +14,8 @@
 #include "pif/daemon/fibers.h"
 #include "pif/lfs/lfs.h"
 #include "pif/net/turns.h"
-#include "store/batch.h"
-#include "store/components.h"
+#include "redo/redo_log.h"
 #include "store/numbers.h"
-#include "store/redo_log.h"
 #include "store/root.h"
 
 namespace pif::lfs {

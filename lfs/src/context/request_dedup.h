@@ -11,7 +11,7 @@
 #include <unordered_set>
 
 #include "pif/base/clock.h"
-#include "store/redo_requests.h"
+#include "redo/redo_requests.h"
 
 namespace pif::lfs {
 

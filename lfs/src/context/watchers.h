@@ -2,8 +2,8 @@
 // thread.
 #pragma once
 
+#include "components/components.h"
 #include "pif/base/result.h"
-#include "store/components.h"
 
 namespace pif::lfs {
 

@@ -14,10 +14,10 @@
 #include <span>
 #include <vector>
 
+#include "components/components.h"
 #include "pif/pattern/runs.h"
-#include "store/components.h"
-#include "store/redo_log.h"
-#include "store/redo_pieces.h"
+#include "redo/redo_log.h"
+#include "redo/redo_pieces.h"
 
 namespace pif::lfs {
 

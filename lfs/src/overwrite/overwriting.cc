@@ -9,8 +9,8 @@
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/pattern/runs.h"
+#include "redo/in_place.h"
 #include "requests/piece_requests.h"
-#include "store/in_place.h"
 
 namespace pif::lfs {
 namespace {

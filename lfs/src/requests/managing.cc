@@ -9,8 +9,8 @@
 #include "context/has_server.h"
 #include "pif/base/assert.h"
 #include "pif/wire/file_states.h"
+#include "redo/check.h"
 #include "store/catalogue.h"
-#include "store/check.h"
 
 namespace pif::lfs {
 namespace {

@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "store/redo_entries.h"
-#include "store/redo_requests.h"
+#include "redo/redo_entries.h"
+#include "redo/redo_requests.h"
 
 namespace pif::lfs {
 

@@ -1,4 +1,4 @@
-#include "store/older_log.h"
+#include "redo/older_log.h"
 
 #include <fmt/format.h>
 

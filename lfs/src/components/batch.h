@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "components/components.h"
 #include "pif/daemon/fibers.h"
 #include "pif/lfs/disk_health.h"
 #include "store/catalogue.h"
-#include "store/components.h"
 #include "store/numbers.h"
 
 namespace pif::lfs {

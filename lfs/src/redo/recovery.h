@@ -4,7 +4,7 @@
 
 #include "pif/component/storage.h"
 #include "pif/kv/store.h"
-#include "store/redo_log.h"
+#include "redo/redo_log.h"
 
 namespace pif::lfs {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pif/component/component.h"
-#include "store/redo_pieces.h"
+#include "redo/redo_pieces.h"
 
 namespace pif::lfs {
 

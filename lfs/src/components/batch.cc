@@ -1,4 +1,4 @@
-#include "store/batch.h"
+#include "components/batch.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -11,17 +11,17 @@
 #include <unordered_set>
 #include <vector>
 
+#include "components/component_lock.h"
+#include "components/recent_files.h"
 #include "pif/base/clock.h"
 #include "pif/base/timers.h"
 #include "pif/component/component.h"
 #include "pif/component/extents.h"
 #include "pif/component/parity.h"
 #include "pif/kv/store.h"
-#include "store/component_lock.h"
 #include "store/convert.h"
 #include "store/numbers.h"
 #include "store/older.h"
-#include "store/recent_files.h"
 
 namespace pif::lfs {
 

@@ -1,4 +1,4 @@
-#include "store/redo_log.h"
+#include "redo/redo_log.h"
 
 #include <algorithm>
 #include <utility>

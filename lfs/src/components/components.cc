@@ -1,4 +1,4 @@
-#include "store/components.h"
+#include "components/components.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "store/redo_pieces.h"
+#include "redo/redo_pieces.h"
 
 #include <algorithm>
 #include <bit>

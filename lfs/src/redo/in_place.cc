@@ -1,4 +1,4 @@
-#include "store/in_place.h"
+#include "redo/in_place.h"
 
 #include <algorithm>
 

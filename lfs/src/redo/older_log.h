@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "store/redo_log.h"
+#include "redo/redo_log.h"
 
 namespace pif::lfs {
 

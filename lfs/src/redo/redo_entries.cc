@@ -1,4 +1,4 @@
-#include "store/redo_entries.h"
+#include "redo/redo_entries.h"
 
 #include <bit>
 

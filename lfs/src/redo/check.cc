@@ -1,4 +1,4 @@
-#include "store/check.h"
+#include "redo/check.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 
 #include "pif/lfs/lfs.h"
+#include "redo/recovery.h"
 #include "store/catalogue.h"
 #include "store/convert.h"
 #include "store/covered.h"
 #include "store/keeper.h"
 #include "store/kept_state.h"
-#include "store/recovery.h"
 #include "store/root.h"
 
 namespace pif::lfs {

@@ -1,4 +1,4 @@
-#include "store/redo_requests.h"
+#include "redo/redo_requests.h"
 
 #include <bit>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "store/recovery.h"
+#include "redo/recovery.h"
 
 #include <map>
 #include <set>
@@ -8,11 +8,11 @@
 #include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
+#include "redo/in_place.h"
+#include "redo/older_log.h"
 #include "store/aside.h"
 #include "store/catalogue.h"
 #include "store/convert.h"
-#include "store/in_place.h"
-#include "store/older_log.h"
 #include "store/root.h"
 
 namespace pif::lfs {
