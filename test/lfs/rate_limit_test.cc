@@ -1,4 +1,4 @@
-#include "../../lfs/src/parity/rate_limit.h"
+#include "../../lfs/src/rebuild/rate_limit.h"
 
 #include <catch2/catch.hpp>
 

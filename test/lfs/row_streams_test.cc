@@ -3,7 +3,7 @@
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
 
-#include "../../lfs/src/parity/row_streams.h"
+#include "../../lfs/src/rebuild/row_streams.h"
 
 using namespace pif;
 using lfs::RowStreams;

@@ -1,6 +1,6 @@
 // Files with parity whose part here may be behind, or missing: this LFS lost its disk, or others wrote without it.
 // Nobody may take such a component for what the file is: a sequencer would start from an old length, or from 0. And
-// files that this LFS lacks though it takes part again: these are durable (parity/lacking.h). One thread.
+// files that this LFS lacks though it takes part again: these are durable (rebuild/lacking.h). One thread.
 #pragma once
 
 #include <algorithm>

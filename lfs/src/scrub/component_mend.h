@@ -4,7 +4,7 @@
 // owns are put aside first. One at a time; called by a fiber.
 #pragma once
 
-#include "parity/file_restore.h"
+#include "rebuild/file_restore.h"
 #include "requests/reporting.h"
 
 namespace pif::lfs {

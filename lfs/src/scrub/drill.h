@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "parity/keeping.h"
-#include "parity/rate_limit.h"
+#include "rebuild/rate_limit.h"
 #include "requests/reporting.h"
 #include "stand_in/stand_in_rows.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "parity/keeping.h"
-#include "parity/rate_limit.h"
+#include "rebuild/rate_limit.h"
 #include "requests/holding.h"
 
 namespace pif::lfs {

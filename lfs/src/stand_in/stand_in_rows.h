@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parity/rows_back.h"
+#include "rebuild/rows_back.h"
 
 namespace pif::lfs {
 

@@ -1,4 +1,4 @@
-#include "parity/reconstructing.h"
+#include "rebuild/reconstructing.h"
 
 #include <algorithm>
 #include <cstring>

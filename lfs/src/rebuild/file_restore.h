@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "parity/keeping.h"
-#include "parity/row_check.h"
-#include "parity/rows_back.h"
+#include "rebuild/row_check.h"
+#include "rebuild/rows_back.h"
 #include "requests/managing.h"
 
 namespace pif::lfs {

@@ -1,4 +1,4 @@
-#include "parity/rebuild.h"
+#include "rebuild/rebuild.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "parity/file_restore.h"
+#include "rebuild/file_restore.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "parity/lacking.h"
+#include "rebuild/lacking.h"
 
 #include <algorithm>
 

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "parity/file_restore.h"
 #include "parity/kept_frames.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
+#include "rebuild/file_restore.h"
 #include "store/covered.h"
 #include "store/published_tickets.h"
 

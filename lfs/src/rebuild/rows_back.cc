@@ -1,4 +1,4 @@
-#include "parity/rows_back.h"
+#include "rebuild/rows_back.h"
 
 #include <algorithm>
 

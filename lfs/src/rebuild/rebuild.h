@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "parity/file_restore.h"
-#include "parity/lacking.h"
+#include "rebuild/file_restore.h"
+#include "rebuild/lacking.h"
 
 namespace pif::lfs {
 

@@ -1,4 +1,4 @@
-#include "parity/row_check.h"
+#include "rebuild/row_check.h"
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "parity/keeping.h"
-#include "parity/rate_limit.h"
-#include "parity/row_streams.h"
+#include "rebuild/rate_limit.h"
+#include "rebuild/row_streams.h"
 
 namespace pif::lfs {
 

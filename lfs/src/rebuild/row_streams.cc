@@ -1,4 +1,4 @@
-#include "parity/row_streams.h"
+#include "rebuild/row_streams.h"
 
 #include <algorithm>
 #include <cstring>
