@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "context/server_context.h"
-#include "requests/pair_census.h"
+#include "nodes/pair_census.h"
 
 namespace pif::server {
 

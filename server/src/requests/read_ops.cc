@@ -8,6 +8,7 @@
 #include "directory/entry_bytes.h"
 #include "directory/names.h"
 #include "directory/own_ids.h"
+#include "nodes/pair_census.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/base/timers.h"
@@ -16,7 +17,6 @@
 #include "pif/net/calls.h"
 #include "pif/wire/convert.h"
 #include "pif/wire/file_states.h"
-#include "requests/pair_census.h"
 
 namespace pif::server {
 namespace {

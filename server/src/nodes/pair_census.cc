@@ -1,4 +1,4 @@
-#include "requests/pair_census.h"
+#include "nodes/pair_census.h"
 
 #include <algorithm>
 
