@@ -1,4 +1,4 @@
-// What the server reads when it starts.
+// Reads the directory when the server starts.
 #pragma once
 
 #include "context/server_context.h"

@@ -36,16 +36,17 @@ class AppendCoordinator final : public ViewWatcher {
   // Returns when the range is published, or will not be.
   [[nodiscard]] Status append_done(const Request& request, const proto::AppendDone& asked);
   [[nodiscard]] Status append_cancel(const Request& request, const proto::AppendCancel& asked);
-  // Who had these connections is gone, and so is what was reserved over them.
+  // Gives up all that was reserved over this connection, which has ended.
   void drop_peer(net::PeerId peer);
-  // Of a file with parity that this LFS sequences: kRetry (kOldView) while its length may grow without another range.
+  // The file has parity, and this LFS sequences it. kRetry (kOldView): its length may grow without another range, as a
+  // length is being published, or the deputy has not said yet which one it has noted.
   [[nodiscard]] Status check_settled(const ComponentPtr& component);
-  // Something is being published, or the deputy knows whether it was.
+  // Whether a length is being published, or was sent to the deputy, which has not answered.
   bool is_publishing(FileId file) const;
-  // Of a file with parity: the deputy is told soon what is published here, if that may not have been done yet.
+  // The file has parity. Sends the published length to the deputy soon, unless the deputy is known to have it.
   void tell_later(const ComponentPtr& component);
-  // Of a file for which check_settled() holds: no range is under way, so what lies behind its length is nobody's. What
-  // follows is of a newer generation than any row there.
+  // Whether no range is under way; check_settled() has succeeded. Then rows behind the file's length are nobody's, and
+  // later ranges have a newer generation than these rows.
   bool is_at_rest(FileId file) const;
 
  private:
@@ -82,7 +83,8 @@ class AppendCoordinator final : public ViewWatcher {
     std::optional<Error> trouble{};      // why it is not settled yet
     std::vector<Finished*> unsettled{};  // wait for that
 
-    // Who waits for it: an AppendDone, what was sent, or the deputy for what is published.
+    // Whether somebody waits until the file is settled: an AppendDone, a length that was sent to be noted, or the
+    // deputy.
     bool wants_to_settle() const { return !is_settled && (!unsettled.empty() || sent || !is_told); }
     // It may be forgotten.
     bool is_quiet() const;
@@ -96,7 +98,8 @@ class AppendCoordinator final : public ViewWatcher {
   // Whether this LFS sequences the file, whose layout it is. kInvalid, kUnavailable, kOldView; kRetry: not yet.
   [[nodiscard]] Status check_acting(const proto::ComponentShape& shape, const parity::Layout& layout,
                                     std::uint64_t view);
-  // What a sequencer that begins here goes by; `known`: the directory's. kStaleNode, kInvalid.
+  // The length from which a new sequencer goes on. known: the directory's. kStaleNode: this LFS knows less than the
+  // directory. kInvalid: files of this format have no such length.
   [[nodiscard]] Result<Publication> start_of(const Component& component, const FileLength& known) const;
   [[nodiscard]] Result<FilePtr> ready_file(const Request& request, const proto::Reserve& asked);
   const FilePtr& make_file(const ComponentPtr& component, const Publication& start);
@@ -145,7 +148,7 @@ class AppendCoordinator final : public ViewWatcher {
   void settle(const FilePtr& file, std::uint64_t period);
   // A length that was sent to be noted, and stays.
   std::optional<Publication> sent_to_publish(const File& file) const;
-  // What is to be published here of what the deputy has. Nothing: it has no more than this LFS.
+  // The publication that this LFS takes from the deputy's answer; nothing if the deputy knows no more than this LFS.
   [[nodiscard]] Result<std::optional<Publication>> news_of(const File& file, const Noting::Noted& said) const;
   // False: it ends here.
   bool settle_at(const FilePtr& file, std::uint64_t period, const Publication& publication,
@@ -164,7 +167,7 @@ class AppendCoordinator final : public ViewWatcher {
 };
 
 void set_published(proto::ComponentState& state, const Sequencer::Publication& publication);
-// Of a deputy.
+// Sets the length that was noted at a deputy.
 void set_noted(proto::ComponentState& state, const Sequencer::Publication& publication);
 Sequencer::Publication publication_of(const proto::NotedLength& noted);
 Sequencer::Publication publication_of(const proto::ComponentState& state);

@@ -1,5 +1,5 @@
-// Appending to committed files: rows of granted ranges at every LFS (AppendRows). Who grants them is in
-// append_coordinator.h. docs/PROTOCOL.md "Append" has the rules.
+// Appending to committed files: rows of granted ranges at every LFS (AppendRows). append_coordinator.h grants them.
+// docs/PROTOCOL.md "Append" has the rules.
 //
 // A component takes rows in order only: what comes early waits for its turn. Each request writes its own rows. Those
 // that write in one turn of the loop are a round: the first of them syncs the files away from the loop, and enters the
@@ -22,7 +22,7 @@ class Appending {
   [[nodiscard]] Status append_rows(const Request& request, const proto::AppendRows& asked);
 
  private:
-  // What one request appends.
+  // The rows of one request.
   struct Rows {
     std::uint64_t first = 0;
     std::uint64_t count = 0;

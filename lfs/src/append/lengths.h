@@ -12,9 +12,10 @@ class Lengths final : public LengthsAtRest {
   // coordinator: of the same context. All outlive this.
   Lengths(LfsContext& context, AppendCoordinator& coordinator, const Aside& aside);
 
-  // Of a file without a component here: 0. kCorrupt: there was one, and its entry is lost. kUnavailable: others may
-  // have appended without this LFS, ask the deputy; kOldView; kRetry: its length is about to grow, or whether it has
-  // grown is not known here yet; kInvalid: it is not known here.
+  // Answers with the published length; 0 if the file has no component here. kCorrupt: it had one, and the entry is
+  // lost. kUnavailable: others may have appended without this LFS; ask the deputy. kOldView. kRetry: the length is
+  // about to grow, or this LFS does not know yet whether it has grown. kInvalid: this LFS is none that knows the
+  // length.
   [[nodiscard]] Result<net::Packet> length(const Request& request, const proto::Length& asked);
   [[nodiscard]] Result<FileLength> length_at_rest(const ComponentPtr& component) override;
 

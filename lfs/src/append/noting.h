@@ -1,4 +1,4 @@
-// What LFS 0 of a file with parity tells its deputy (deputy.h), and asks it. One thread.
+// The requests of LFS 0 of a file with parity to its deputy (deputy.h): notes of lengths, and questions. One thread.
 #pragma once
 
 #include <optional>

@@ -1,12 +1,12 @@
-// Who appends where: the state machine of a file's acting sequencer. Pure: time comes in, decisions go out.
+// The state machine of a file's acting sequencer, which says who appends where. Pure: time comes in, decisions go out.
 //
 // Rules: (1) grants follow one another without gaps, in one generation. (2) The published length is the end of the
 // longest prefix of grants that are done. (3) Deadlines rise with grants, so the first grant that is not done lapses
-// first; with it go all later ones, and the generation rises. What is granted afterwards starts at the end of the done
-// prefix, `base` of the new generation. A grant that was given up lapses as soon as it is the first that is not done.
-// (4) A grant that was published is known as such when its `done` comes again. (5) Tickets are this sequencer's own:
-// with the generation they name a grant for ever. (6) cancel_all() ends what a view began; what follows is of a higher
-// generation, from a length that begin() may raise.
+// first; with it go all later ones, and the generation rises. Later grants start at the end of the done prefix, `base`
+// of the new generation. A grant that was given up lapses as soon as it is the first that is not done. (4) A grant that
+// was published is known as such when its `done` comes again. (5) Tickets are this sequencer's own: with the generation
+// they name a grant for ever. (6) cancel_all() ends what a view began; what follows is of a higher generation, from a
+// length that begin() may raise.
 #pragma once
 
 #include <cstdint>

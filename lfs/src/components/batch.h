@@ -41,7 +41,7 @@ class CatalogueBatch {
   [[nodiscard]] Status commit_end_quarantine(FileId file);
   // A newer view, packed (catalogue.h).
   [[nodiscard]] Status commit_view(const std::string& packed);
-  // What became of the last scrub.
+  // The outcome of the last scrub.
   [[nodiscard]] Status commit_scrub(const catalogue::ScrubRecord& record);
   // All files of which this LFS lacks its part.
   [[nodiscard]] Status commit_lacking(const proto::StoredLacking& lacking);
@@ -54,7 +54,7 @@ class CatalogueBatch {
 
  private:
   using Write = std::function<Status(kv::Transaction&)>;
-  // What a fiber waits for.
+  // The outcome of one call, for which its fiber waits.
   struct Outcome {
     std::size_t waiting = 0;  // items
     bool is_stale = false;    // a component was removed

@@ -1,6 +1,5 @@
-// Who may be at a component beside whom: each component has one lock, first come first served, and this table of its
-// modes (docs/ARCHITECTURE.md "Who may be at a component"). What is under way is asked of the lock, and noted nowhere
-// else. One thread.
+// Each component has one lock, first come first served. This table of its modes says which may be held beside one
+// another (docs/ARCHITECTURE.md "Who may be at a component"). Only the lock knows what is under way. One thread.
 #pragma once
 
 #include <array>

@@ -144,7 +144,7 @@ class Components {
   // kUnsupported: an older one would be made.
   [[nodiscard]] Result<ComponentPtr> create(const proto::ComponentShape& shape, std::uint64_t epoch, Time now);
 
-  // Opens the files if they are not open with at least in this mode; afterwards `reader` is there. Of an older one:
+  // Opens the files if they are not open with at least in this mode; afterwards `reader` is there. For an older one:
   // kRetry if it lacks its copy, kUnsupported for writing.
   [[nodiscard]] Status open_files(Component& component, component::OpenMode mode);
   [[nodiscard]] Status open_writer(Component& component);

@@ -1,5 +1,5 @@
-// Who asks, and whether they may: credentials and capabilities, verified here without asking the PIF Server.
-// What was verified is remembered per peer, so that a repeated check costs a lookup; expiry is looked at every time.
+// Verifies credentials and capabilities without asking the PIF Server: who asks, and whether they may. Verified ones
+// are remembered per peer, so that a repeated check costs a lookup. Their expiry is checked every time.
 #pragma once
 
 #include <functional>

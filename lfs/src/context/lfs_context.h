@@ -1,4 +1,4 @@
-// What the handlers of an LFS share, and the checks that begin most of them. One thread.
+// The state that the handlers of an LFS share, and the checks that begin most of them. One thread.
 #pragma once
 
 #include "components/batch.h"
@@ -93,8 +93,8 @@ struct LfsContext {
   // A component that is about to change; kBusy while a tool reads it, or waits to. So nobody waits for the end of a
   // tool.
   [[nodiscard]] static Status check_not_held(const Component& component);
-  // A component that is complete, for somebody with rights to it. That he has them without the right to create proves
-  // that the file is committed. It is not noted: only the server's word says when that was (docs/FORMAT.md "Who is how
+  // The component, which is complete, for a requester with rights to it. Rights without the one to create prove that
+  // the file is committed. This is not noted: only the server says when it was committed (docs/FORMAT.md "Who is how
   // old").
   [[nodiscard]] Result<ComponentPtr> published(const Request& request, FileId file);
   // kUnavailable: this LFS is being rebuilt, and its part of the file, which has parity or no component here, is
@@ -105,7 +105,8 @@ struct LfsContext {
   [[nodiscard]] Status check_epoch(Component& component, const Capability& capability);
   // The server says that a sealed component's file is committed. Called by a fiber.
   [[nodiscard]] Status note_committed(const ComponentPtr& component);
-  // Of a component that is forgotten: soon, away from the loop. Until then nobody makes another one.
+  // Removes the files of a forgotten component soon, away from the loop. Until then no other component of that file is
+  // made.
   void remove_files(FileId file);
 
   // Before a component is made of a file that has `records` already. kNotFound: rows or parity of them belong here.

@@ -27,14 +27,14 @@ class LostFiles {
     any_ = false;
     files_ = std::move(ids);
   }
-  // Of an LFS that has all others, one that it makes anew (scrub/component_mend.h). No lock says so: for most of that
-  // time there is no component to have one.
+  // A member, which has all other files, makes this one anew (scrub/component_mend.h). No lock says so: for most of
+  // that time there is no component to have one.
   void begin_mending(FileId file) { mended_ = file; }
   void end_mending() { mended_.reset(); }
   bool is_mended(FileId file) const { return mended_ == file; }
   // By file: the order of loss of this LFS when it had all of it (proto::FileLack).
   using Lacking = std::map<std::uint64_t, std::uint32_t>;
-  // What is durable.
+  // A file is added before that is durable, and taken away afterwards.
   void set_lacking(Lacking lacking) { lacking_ = std::move(lacking); }
   const Lacking& lacking() const { return lacking_; }
   bool lacks(FileId file) const { return lacking_.contains(file.value); }

@@ -19,8 +19,8 @@ class RequestDedup {
  public:
   static constexpr Duration kKeptFor = std::chrono::seconds(60);
   static constexpr std::size_t kRequestsMax = 1u << 20;
-  // Of so many senders it is kept up to which number requests were forgotten. Then half of them, of which that was the
-  // longest time ago, are.
+  // The highest number of a forgotten request is kept for so many senders. When one more comes, the half whose requests
+  // were forgotten longest ago is dropped.
   static constexpr std::size_t kSendersMax = 1u << 16;
   // Processes that share a session begin at numbers that differ in what is above these bits: each is a sender.
   static constexpr unsigned kSenderShift = 24;

@@ -1,5 +1,5 @@
-// What this LFS knows of the others: the newest view that it was told, how each is reached, and until when it may act
-// alone itself (docs/PROTOCOL.md "Views").
+// The newest view that this LFS has received, how the others are reached, and until when this LFS may act alone
+// (docs/PROTOCOL.md "Views").
 //
 // Rules: (1) A view counts, here and for those who are told its index, once it is durable. (2) It is never followed by
 // an older one.
@@ -23,7 +23,7 @@ class ViewState {
   // At a start: as the catalogue has it; empty: there is none yet. One that was signed by a key that is no longer
   // accepted is none: the server has it. kInvalid.
   [[nodiscard]] Status load(std::string_view packed);
-  // What is to be made durable, and then adopted. Nothing: it is not newer than the newest that was offered.
+  // Returns the view, to be made durable and then adopted; nothing if it is not newer than the newest that was offered.
   // kBadCapability, kInvalid: it is no view of this file system.
   [[nodiscard]] Result<std::optional<proto::View>> offer(std::string_view packed);
   void adopt(const proto::View& view, std::string packed);
@@ -35,7 +35,7 @@ class ViewState {
   const std::string& packed();
   std::uint32_t state_of(std::uint32_t node) const;  // wire::ViewState
   std::uint32_t era_of(std::uint32_t node) const;
-  // Of those absent: higher, lost later; 0: it is not absent.
+  // The later an absent node was lost, the higher; 0: it is not absent.
   std::uint32_t lost_order_of(std::uint32_t node) const;
   // Lost or rebuilding: others do without it.
   bool is_absent(std::uint32_t node) const { return wire::is_absent(state_of(node)); }

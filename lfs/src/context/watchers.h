@@ -1,5 +1,5 @@
-// What lower rooms ask of upper ones, as interfaces: each is implemented by one class or few, and called on the loop's
-// thread.
+// The interfaces through which lower rooms call upper ones. One class or few implement each. All are called on the
+// loop's thread.
 #pragma once
 
 #include "components/components.h"

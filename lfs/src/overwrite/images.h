@@ -3,8 +3,8 @@
 //
 // An image of chunks that change in part knows which of its bytes do: the log takes no more than these.
 //
-// What one request changes of variable records is in one image, and so in one entry of the log, since a record may go
-// over chunks. Fixed records do not.
+// One image, and so one entry of the log, has all that one request changes in variable records, since a record may
+// cross chunks. Fixed records do not.
 #pragma once
 
 #include <algorithm>
@@ -104,7 +104,7 @@ class BatchImages {
   // Chunks of which an image is to be made, each range one.
   std::vector<ChunkRange> missing(const Component& component, std::span<const ChunkRange> chunks) const;
   bool has_in_one_image(FileId file, const ChunkRange& chunks) const;
-  // What stays of chunks that change in part: they are read, or taken from an image before.
+  // Fills in the bytes of chunks that change in part: from an image before, or from the disk.
   [[nodiscard]] Status fill(Image& image, std::span<const ChunkRange> touched, const component::Reader& reader) const;
   void adopt(std::vector<Image> fresh);
   void put(const Component& component, const OverwriteTarget& target);

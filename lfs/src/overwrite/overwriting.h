@@ -4,16 +4,16 @@
 // (page cache) and the requests are answered. Between batches the same fiber empties the log when it is half full.
 //
 // Rules: (1) an image is computed from what is acknowledged before it: in-place data, and earlier images of its own
-// batch. Of fixed records a batch has one image of a chunk, which all requests change (images.h). (2) While a component
-// has images under way no rows are appended to it, and the other way round (component_lock.h). (3) The log starts over
-// only when all in-place data are durable and the catalogue has the sums of their tails. (4) Overwrites of one
-// component that change the same chunk begin in the order in which they came. Of two components neither waits for what
-// the other has to read: what an image needs and is not in memory is read by the executor first, and the overwrite
-// joins a later batch, in front of all of its component that came later. When a batch is full, those behind join it
-// whose chunks it has already, or nearly all of them: several who write pieces that lie between one another's so log
-// each chunk once, though one of them is ahead. (5) A request is done once, however often it comes: the log names those
-// of each batch, and keeps them for a while when it starts over. One that comes again while the first is under way is
-// answered with it. (6) Only published rows are changed: what LFS 0 has to be asked for stays in the queue until then.
+// batch. A batch has one image of a chunk of fixed records, which all its requests change (images.h). (2) While a
+// component has images under way no rows are appended to it, and the other way round (component_lock.h). (3) The log
+// starts over only when all in-place data are durable and the catalogue has the sums of their tails. (4) Overwrites of
+// one component that change the same chunk begin in the order in which they came. No component waits for what another
+// one has to read: the executor first reads what an image needs and is not in memory. The overwrite then joins a later
+// batch, in front of all of its component that came later. When a batch is full, those behind join it whose chunks it
+// has already, or nearly all of them: several who write pieces that lie between one another's so log each chunk once,
+// though one of them is ahead. (5) A request is done once, however often it comes: the log names those of each batch,
+// and keeps them for a while when it starts over. One that comes again while the first is under way is answered with
+// it. (6) Only published rows are changed: what LFS 0 has to be asked for stays in the queue until then.
 #pragma once
 
 #include <deque>
@@ -44,7 +44,7 @@ class Overwriting {
   void remember(const LoggedRequests& requests) { dedup_.load(requests, context_.now()); }
 
  private:
-  // What is asked for: rows, a part of one row, or pieces.
+  // The change that is asked for: rows, a part of one row, or pieces.
   struct Asked {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
@@ -52,7 +52,7 @@ class Overwriting {
     std::uint32_t bytes = 0;      // with `within` or alone: of one record
     std::uint32_t run_bytes = 0;  // of pieces, which the rest says nothing of
   };
-  // What keeps it from joining a batch. Its own fiber sees to that.
+  // The reason why it cannot join a batch yet. Its own fiber clears that.
   enum class Hurdle : std::uint8_t {
     kNone,
     kUnpublished,  // LFS 0 is asked first
@@ -82,7 +82,7 @@ class Overwriting {
     std::vector<Waiting*> changes;  // whom to answer when the batch is in its place
     std::set<RequestKey> keys;      // of these
   };
-  // What stays in the queue while a batch gathers.
+  // The requests that stay in the queue while a batch gathers.
   struct Passed {
     std::set<std::uint64_t> files;       // whose overwrites cannot begin
     std::vector<const Waiting*> beyond;  // for which the batch has no room
@@ -109,7 +109,7 @@ class Overwriting {
   // ---- the fiber that has the log ----
   void serve();
   void wait_while_held();
-  // What waits in the queue gives back its locks, so that nobody waits for the log who could go on.
+  // All in the queue give back their locks, so that nobody waits for the log who could go on.
   void unlock_queue();
   // Something may be able to begin.
   void look_again();

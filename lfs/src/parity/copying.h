@@ -1,6 +1,6 @@
 // CopyRows: rows whose LFS is absent come to the LFS that keeps their parity, which holds them as frames until the LFS
-// returns or pages are made of them. Of a file that is being created they wait for its Gather, which makes them
-// durable; of an append for its Cover.
+// returns or pages are made of them. The Gather of a file that is being created makes them durable; so does the Cover
+// of an append.
 #pragma once
 
 #include "parity/covering.h"

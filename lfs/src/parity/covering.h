@@ -1,7 +1,7 @@
-// Cover: parity of records that are being appended, once their rows are durable and before they are published. Of one
-// component one is written after the other; those that are written share syncs.
+// Cover: parity of records that are being appended, once their rows are durable and before they are published. Covers
+// of one component are written one after the other, and share syncs.
 //
-// What has room in whole pages inside the appended range becomes pages (`covered`), the rest frames. Rows of absent
+// Rows that fill whole pages inside the appended range become pages (`covered`), the rest frames. Rows of absent
 // members are copied here before, as frames, and are taken from there. Folding: when frames of published rows make
 // enough pages, these are made out of the members' rows, and the frames go.
 #pragma once
@@ -21,7 +21,7 @@ class Covering {
   [[nodiscard]] Status copy(const Request& request, const Keeper& keeper, const CopiedRows& rows);
 
  private:
-  // What parity is added to, and for which range.
+  // The component that parity is added to, and by which view and generation.
   struct Target {
     ComponentPtr component;
     const Keeper& keeper;

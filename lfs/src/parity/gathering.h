@@ -22,7 +22,7 @@ class Gathering {
   [[nodiscard]] Status copy(const Request& request, const Keeper& keeper, const CopiedRowsPtr& rows);
 
  private:
-  // What there is to write.
+  // The parity that one gather writes.
   struct Job {
     const Keeper& keeper;
     FileLength file_length;

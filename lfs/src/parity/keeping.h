@@ -1,4 +1,4 @@
-// What the operations of parity share. One thread.
+// The state that the operations of parity share. One thread.
 #pragma once
 
 #include "context/lfs_context.h"
@@ -28,7 +28,7 @@ struct Keeping {
 
 // The shape in a request, of a component that keeps parity; and a length that such a file can have. kInvalid.
 [[nodiscard]] Result<Keeper> keeper_of(const LfsContext& context, const proto::ComponentShape& shape);
-// Whose rows are not asked for in this view, by member: their LFSs are absent.
+// For each member whether its LFS is absent in this view, so that its rows are not asked for.
 std::vector<bool> absent_members(const LfsContext& context, const Keeper& keeper, const proto::ComponentShape& shape);
 [[nodiscard]] Status check_file_length(const Format& format, const FileLength& file_length);
 

@@ -27,7 +27,7 @@ struct LengthTold {
 [[nodiscard]] Result<LengthTold> ask_length(Peers& peers, access::Grant& grant, const LengthAsked& asked,
                                             const Format& format);
 
-// Of two lengths of one file, which only grows, the longer one.
+// Makes `length` the longer one of two lengths of one file, which only grows.
 inline void extend(FileLength& length, const FileLength& other) {
   if (other.records > length.records || (other.records == length.records && other.bytes > length.bytes)) length = other;
 }

@@ -26,7 +26,7 @@ struct MemberOptions {
   CopiedMembers copied;                // instead of those that are absent; empty: none is
 };
 
-// What was fetched of one member.
+// The rows that were fetched from one member.
 class FetchedRows final : public component::RowSource {
  public:
   [[nodiscard]] Status read(Row first, std::uint64_t count, std::uint64_t step, component::PackedRows& out) override;
@@ -61,7 +61,7 @@ class MemberRows {
   Range parity_rows(std::size_t member) const { return limits_[member]; }
   // By member; valid as long as this object. Null: has no rows, or is not asked.
   std::vector<component::RowSource*> sources();
-  // Of the LFS that is a member.
+  // The name of the member's LFS.
   const std::string& name_of(std::size_t member) const;
 
  private:

@@ -1,5 +1,5 @@
-// What a keeper writes in one go: pages, and frames of rows that are in none, out of its members' rows. Window by
-// window, in bounded memory: what is far is fetched, then the executor reads, checks, computes and writes. Nothing is
+// A run makes pages, and frames of rows that are in none, out of the members' rows of a keeper. It goes window by
+// window, in bounded memory: far rows are fetched, then the executor reads, checks, computes and writes. Nothing is
 // synced, and the catalogue does not change: that is up to who runs it.
 #pragma once
 
@@ -32,7 +32,7 @@ class ParityRun {
             const ParityPlan& plan, std::shared_ptr<component::ParityFiles> files);
   // Called by a fiber, once.
   [[nodiscard]] Status run(const proto::ComponentShape& shape);
-  // What was written, also by one that failed.
+  // The frames that were written, also by a run that failed.
   Outcome& outcome() { return outcome_; }
 
  private:

@@ -1,4 +1,4 @@
-// What an LFS should have of one file comes back: its rows from those who keep their parity, and the parity that it
+// Restores what an LFS should have of one file: its rows from those who keep their parity, and the parity that it
 // keeps, gathered from its members. A component that is missing is made whole; one that others went on without gets the
 // rows and the parity that it lacks (file_catch_up.cc). All of it is made durable before the catalogue has it, so that
 // a crash leaves what was there before. One thread.
@@ -29,10 +29,10 @@ class FileRestore {
     kLook,  // the same, but nothing is made: kCancelled if something should be
   };
   struct Moment {
-    // That all who answer must go by: then nothing is written without this LFS any more. 0: any.
+    // All who answer must go by this view, in which nothing is written without this LFS any more. 0: any.
     std::uint64_t view = 0;
-    // Of this LFS when it last had all of the file (ViewState, FileLack); 0: not known. What others had who were lost
-    // before it, it has.
+    // The order of loss of this LFS when it last had all of the file (ViewState, FileLack); 0: not known. It has all
+    // that LFSs had which were lost before it.
     std::uint32_t lost_order = 0;
   };
   using Written = std::function<void()>;
@@ -45,7 +45,7 @@ class FileRestore {
   [[nodiscard]] Result<Outcome> run();
 
  private:
-  // What comes, of rows and parity.
+  // The rows and the parity that are to come.
   struct Wanted {
     std::shared_ptr<component::Files> files;  // the rows go into these
     component::Tail begin;                    // of what is in them
@@ -132,7 +132,7 @@ class FileRestore {
 
   AbsentRowsPtr own_;             // the rows that belong here
   std::optional<Keeper> keeper_;  // the parity
-  // What others say of the file.
+  // The answers of other LFSs about the file.
   FileLength file_length_;
   std::uint64_t grants_ = 0;  // of the sequencer, or as it was noted
   proto::PublishedTickets published_tickets_;

@@ -16,7 +16,7 @@ class RateLimit {
     free_from_ = now;
   }
   bool is_limited() const { return rate_ > 0; }
-  // Whether more may be spent now; else from next() on. Who waits for that asks again in each turn.
+  // Whether more may be spent now; else from next() on. A caller that waits asks again in each turn.
   bool is_free(Time now) {
     const bool is = rate_ <= 0 || now >= free_from_;
     is_waited_for_ = is_waited_for_ || !is;

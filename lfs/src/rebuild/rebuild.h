@@ -1,8 +1,8 @@
 // An LFS that others did without, with what it had or with an empty disk, gets what it lacks, file by file, while
 // others work. It asks the PIF Server which files it has a part of, restores what is missing and what is behind, and
-// says when it has all. What cannot be restored is passed over, and tried again in the next round. Rounds follow until
-// one is short. Then the node is returning: what is written comes here again, and in one more round it gets what came
-// until then.
+// says when it has all. It passes over files that cannot be restored, and tries them again in the next round. Rounds
+// follow until one is short. Then the node is returning: what is written comes here again, and in one more round it
+// gets what came until then.
 //
 // Files that again and again cannot be restored hold up only themselves: they are set aside (lacking.h), and the node
 // goes on without them. It is a member then, and tries them in rounds of their own.

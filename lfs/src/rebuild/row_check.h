@@ -1,7 +1,7 @@
 // Rows of a component that its LFS had made durable when it was lost, and that it does not know to be published: which
-// of them are as the keepers of their parity have them now. What was never published, others may have written anew
-// without this LFS. Where a keeper cannot rebuild them, since another LFS is away, they are compared by what its page
-// says that they hash to. One thread; comparing is done away from it.
+// of them are as the keepers of their parity have them now. Rows that were never published may have been written anew,
+// without this LFS. Where a keeper cannot rebuild a row, since another LFS is away, the row is compared with the hash
+// that the keeper's page has. One thread; comparing is done away from it.
 #pragma once
 
 #include <memory>

@@ -27,7 +27,7 @@ class RowStreams {
     std::uint64_t wanted = 0;          // rows; variable records: as many of them as come
     std::uint64_t expected_bytes = 0;  // of a reply
     bool is_complete = false;
-    // What came: the rows of each body, one body behind the other.
+    // The rows of one reply. Those of a piece's bodies follow one another.
     struct Body {
       std::uint64_t rows = 0;
       std::uint32_t last_bytes = 0;        // fixed records: of its last row
@@ -38,7 +38,7 @@ class RowStreams {
     std::vector<Body> bodies;
     std::uint64_t rows() const;  // that came
     Row next() const { return first + rows() * step; }
-    // Of Reconstruct: rows of all streams from next() to the last that is wanted.
+    // The count of a Reconstruct: rows of all streams from next() to the last that is wanted.
     std::uint64_t span() const { return (wanted - rows() - 1) * step + 1; }
   };
   using PiecePtr = std::shared_ptr<Piece>;
@@ -65,7 +65,7 @@ class RowStreams {
   // next() on are still to be asked for.
   [[nodiscard]] Status take(Piece& piece, std::uint64_t rows, net::Buffer body);
 
-  // What can be written now, behind what was taken before. Nothing: first == end.
+  // Takes the rows that can be written now, behind those that were taken before. first == end: there are none.
   Batch take_ready();
   // All rows of the batch, in order.
   static Rows assemble(const Format& format, const Batch& batch);

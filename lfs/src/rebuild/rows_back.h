@@ -37,13 +37,13 @@ class RowsBack {
 
   // keeping and rate, which may be null, outlive it. file_length: of the whole file.
   RowsBack(Keeping& keeping, AbsentRowsPtr rows, const FileLength& file_length, Place place, RateLimit* rate = nullptr);
-  // What is in the files then. Called by a fiber, once.
+  // Fetches and writes all rows, and returns the tail of the files. Called by a fiber, once.
   [[nodiscard]] Result<component::Tail> run();
   // The same after a run that failed, as far as it came.
   const component::Tail& tail() const { return tail_; }
   // It ends with this error when what is under way has come to its end.
   void give_up(Error error);
-  // What all rows take, about.
+  // About how many bytes all rows take on the disk.
   static std::uint64_t bytes_of(const AbsentRows& rows, const FileLength& file_length);
 
  private:

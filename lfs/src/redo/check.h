@@ -1,4 +1,4 @@
-// What can be said of one component's files by looking at them.
+// Checks of one component's files: nothing but these is looked at.
 #pragma once
 
 #include <string>

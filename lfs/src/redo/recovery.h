@@ -1,5 +1,5 @@
-// What happens to a root before it is served: the redo log goes home, and what a dead process left half-made goes out
-// of the way. Everything here may be interrupted and done again.
+// Recovers a root before it is served: replays the redo log, and puts aside what a dead process left half-made.
+// Everything here may be interrupted and done again.
 #pragma once
 
 #include "pif/component/storage.h"

@@ -15,7 +15,7 @@
 
 namespace pif::lfs {
 
-// What an entry is, as its first four bytes say it.
+// The type of an entry, which its first four bytes say.
 enum class LogEntryType : std::uint32_t {
   kChunks = 0x45646552,   // "RedE": whole chunks of .dat as they are now
   kChanges = 0x50646552,  // "RedP": those bytes of chunks that change (redo_pieces.h)
@@ -61,7 +61,7 @@ struct StoredEntry {
 };
 static_assert(sizeof(StoredEntry) == 64);
 
-// Of a StoredHead or StoredEntry: what its last field, `hash`, must be.
+// The value that the last field, `hash`, of a StoredHead or StoredEntry must have.
 template <typename T>
 std::uint64_t hash_fields(const T& stored) {
   return hash_bytes(std::as_bytes(std::span(&stored, 1)).first(sizeof(T) - sizeof(std::uint64_t)));

@@ -38,8 +38,8 @@ class RedoLog {
   // Opens the log, making it if there is none, and hands over its entries from the front. kCorrupt if its head is lost;
   // kVersion if an intact entry is of a type that a newer program wrote.
   [[nodiscard]] Status open(const Replay& replay);
-  // The requests that were in it when it was opened. Of the last batch they are not known as done, but as forgotten, if
-  // an entry was home already: its sync may have failed, and then rows that were appended have made it void.
+  // The requests that were in it when it was opened. Those of the last batch count as forgotten, not as done, if one of
+  // its entries was in place already: its sync may have failed, and then rows that were appended have made it void.
   const LoggedRequests& found() const { return found_; }
 
   // Loop's thread: adds an entry to the next batch. `data` must live until the batch is written. number: above all

@@ -33,7 +33,7 @@ class ChangedBytes {
 std::optional<std::vector<std::byte>> encode_changes(const component::Shape& shape, std::uint64_t first_chunk,
                                                      std::span<const std::byte> image, const ChangedBytes& changed);
 
-// What such an entry says. Points into its data.
+// The content of such an entry. It points into the entry's data.
 struct Changes {
   std::uint64_t bytes = 0;                   // of the chunks
   std::span<const std::byte> sums;           // 8 bytes for each chunk: that of a whole image of it

@@ -1,4 +1,4 @@
-// What the PIF Server and its checker ask for: settling files, listing and checking components.
+// The requests of the PIF Server and its checker: settling files, listing and checking components.
 #pragma once
 
 #include "context/lfs_context.h"
@@ -33,7 +33,7 @@ class Managing {
   void learn_aside(FileId file, std::uint32_t state);
 
  private:
-  // What was found by one look at the files. Overwrites and appends go on meanwhile.
+  // The findings of one look at the files. Overwrites and appends go on meanwhile.
   struct Check {
     std::vector<std::string> damages;
     std::uint64_t bytes = 0;

@@ -13,17 +13,16 @@ class Reading {
  public:
   explicit Reading(LfsContext& context);
 
-  // What is in memory is answered at once; what the disk has to be waited for, by the executor, so that nobody else
-  // waits for it.
+  // These answer at once from memory. The executor reads what the disk has to be waited for, so that nobody else waits.
   [[nodiscard]] Result<net::Packet> read(const Request& request, const proto::Read& asked);
   [[nodiscard]] Result<net::Packet> read_bytes(const Request& request, const proto::ReadBytes& asked);
   [[nodiscard]] Result<net::Packet> offsets(const Request& request, const proto::Offsets& asked);
-  // Of a committed component.
+  // The component is committed.
   [[nodiscard]] Result<net::Packet> read_pieces(const Request& request, const proto::ReadPieces& asked);
   // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more,
   // and holds it against changes until it ends.
   [[nodiscard]] Result<net::Packet> attach(const Request& request);
-  // What the peer has waiting for the disk is not read any more.
+  // Cancels the peer's reads that wait for the disk.
   void drop_peer(net::PeerId peer);
 
  private:

@@ -1,6 +1,6 @@
-// What this LFS tells the PIF Server and asks it: heartbeats, by which it is admitted when it has started, and what
-// became of components that are not known to be committed. Without a server everything else goes on; without one in the
-// configuration nobody need admit it.
+// The messages of this LFS to the PIF Server: heartbeats, by which it is admitted when it has started, and questions
+// what became of components that are not known to be committed. Without a server everything else goes on; without one
+// in the configuration nobody need admit it.
 #pragma once
 
 #include <optional>

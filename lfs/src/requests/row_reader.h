@@ -1,5 +1,5 @@
-// What the requests Read, ReadBytes, Offsets and ReadPieces get out of a component's files: rows, bytes, and places of
-// rows. Nothing here knows the loop, so any thread may read.
+// Reads rows, bytes and places of rows from a component's files, for the requests Read, ReadBytes, Offsets and
+// ReadPieces. Nothing here knows the loop, so any thread may read.
 #pragma once
 
 #include "pif/component/component.h"

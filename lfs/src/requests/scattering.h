@@ -15,11 +15,11 @@ class Scattering {
   Scattering(LfsContext& context, Writing& writing, Reading& reading);
 
   [[nodiscard]] Result<net::Packet> write_pieces(const Request& request, const proto::WritePieces& asked);
-  // Of a committed file: what Reading::read_pieces() says. Of one that is being created: by the executor, for what was
-  // written may have left the memory.
+  // For a committed file this is Reading::read_pieces(). For one that is being created the executor reads, as bytes
+  // that were written may have left the memory.
   [[nodiscard]] Result<net::Packet> read_pieces(const Request& request, const proto::ReadPieces& asked);
   [[nodiscard]] Status sync_component(const Request& request, const proto::SyncComponent& asked);
-  // Room on the disk. What is written there is not refused any more because the disk is nearly full.
+  // Reserves room on the disk. Writes into it are not refused because the disk is nearly full.
   [[nodiscard]] Status preallocate(const Request& request, const proto::Preallocate& asked);
 
  private:
@@ -32,7 +32,7 @@ class Scattering {
   LfsContext& context_;
   Writing& writing_;
   Reading& reading_;
-  // WritePieces that were carried out. Of no use to a later run: what was being filled then is gone.
+  // WritePieces that were carried out. They are not durable: the files that were being filled go with this run.
   RequestDedup written_;
 };
 

@@ -28,7 +28,7 @@ class SealSync {
                                      std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes);
 
  private:
-  // What one fiber waits for, on its stack.
+  // One sync that a fiber waits for, on its stack.
   struct Item {
     std::shared_ptr<component::Files> files;  // either may be null
     std::shared_ptr<component::ParityFiles> parity;

@@ -1,5 +1,5 @@
-// How much of this LFS's disk files take, for who looks where space went. That is no secret of a file's readers: who
-// knows its id may ask.
+// Answers how much of this LFS's disk files take. Whoever knows a file's id may ask: it is no secret of the file's
+// readers.
 #pragma once
 
 #include "context/lfs_context.h"

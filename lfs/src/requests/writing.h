@@ -30,33 +30,32 @@ class Writing {
   [[nodiscard]] Result<ComponentPtr> open_component(const Request& request, const proto::ComponentShape& shape);
   // kNoSpace: `bytes` more are too many, but for a component that has room for its first `end` bytes.
   [[nodiscard]] Status check_room(FileId file, std::uint64_t end, std::uint64_t bytes);
-  // What its writer holds back is in the files.
+  // Writes what the component's writer holds back to the files, and drops the writer.
   [[nodiscard]] Status finish_writer(Component& component);
 
  private:
-  // Of an open component whose rows did not come in order, in bytes.
+  // The bytes that came and that were skipped, in an open component whose rows did not come in order.
   struct Skipper {
     std::uint64_t taken = 0;
     std::uint64_t skipped = 0;
   };
-  // What rows leave out gets its sums when the component is finished, all at once and on the loop. Nobody may make that
-  // more than what sending the rows has cost him: kTooLarge.
+  // kTooLarge: the rows skip too much. Skipped bytes get their sums when the component is finished, all at once and on
+  // the loop. Nobody may make that cost more than sending the rows has cost him.
   [[nodiscard]] Status check_skipped(const Component& component, std::uint64_t begin, std::uint64_t bytes);
   [[nodiscard]] Status write_fixed(Component& component, const proto::Write& asked, std::span<const std::byte> body);
   [[nodiscard]] Status write_variable(Component& component, const proto::Write& asked, std::span<const std::byte> body);
 
-  // Everything that is checked before anybody is waited for. Of a component that is not open: it is sealed already,
-  // with just these lengths.
+  // Makes all checks that need no wait. A component that is not open was sealed before, with just these lengths.
   [[nodiscard]] Result<ComponentPtr> prepare_seal(const Request& request);
   [[nodiscard]] Result<ComponentPtr> find_to_seal(const Request& request, const proto::Seal& asked);
   [[nodiscard]] Status check_lengths(Component& component, const proto::Seal& asked);
-  // Of a component that is locked as kSeal.
+  // The component is locked as kSeal.
   [[nodiscard]] Status seal_component(const ComponentPtr& component, const proto::Seal& asked);
   [[nodiscard]] Status wait_for_writers(Component& component) const;
   [[nodiscard]] static Result<bool> has_writers(Component& component);
   [[nodiscard]] Status take_lengths(Component& component, const proto::Seal& asked);
   [[nodiscard]] Status check_sizes(Component& component, const component::Tail& tail);
-  // Of a component that was filled in pieces.
+  // Makes the sums of a component that was filled in pieces.
   [[nodiscard]] Status make_sums(Component& component, const proto::Seal& asked);
 
   LfsContext& context_;

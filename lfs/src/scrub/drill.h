@@ -1,6 +1,6 @@
-// A drill: this LFS takes itself out of the view, as if its disk were lost, and the others do without it. What they
-// would rebuild of its rows is rebuilt into files without names on its own disk, file by file, and held against what
-// it has, bit for bit. Then it comes back like any node that was away. One thread.
+// A drill: this LFS takes itself out of the view, as if its disk were lost, and the others do without it. File by file
+// it has its rows rebuilt by them, into files without names on its own disk, and compares these with what it has, bit
+// for bit. Then it comes back like any node that was away. One thread.
 //
 //   kIdle -> kLeaving -> kComparing -> kReturning -> kIdle;  kLeaving -> kIdle: it is not taken out
 #pragma once
@@ -26,7 +26,7 @@ class Drill final : public ViewWatcher {
   void view_adopted() override { news_.notify(); }
 
   enum class Phase : std::uint8_t { kIdle, kLeaving, kComparing, kReturning };
-  // Of one file.
+  // One file under comparison.
   struct Comparison {
     ComponentPtr component;
     component::Tail own;

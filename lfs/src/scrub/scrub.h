@@ -68,7 +68,7 @@ class Scrub {
   std::int64_t began_wall_ = 0;
   std::uint64_t files_ = 0, files_total_ = 0, bytes_total_ = 0;
 
-  // Of the pass.
+  // The state of the pass.
   std::deque<FileId> again_;  // in the second look
   struct Lost {
     FileId file;

@@ -30,12 +30,12 @@ class ChunkCheck {
   // The bytes that tail has of that stream, from the first on. files outlive it.
   ChunkCheck(ScrubStream stream, const component::Shape& shape, const component::Tail& tail, component::Files& files);
 
-  // What comes next; bytes behind the stream's end are passed over.
+  // Takes the next bytes. Bytes behind the stream's end are passed over.
   void add(std::span<const std::byte> bytes);
   // The next `count` bytes are known to nobody: the chunks' own sums must do.
   void skip(std::uint64_t count);
-  // All that follows is of rows behind the published ones: the same. Of bad chunks that have nothing else one is given,
-  // whose place is that of all.
+  // The same for the rest of the stream, which has rows behind the published ones. Bad chunks that have nothing else
+  // are given as one, whose place is that of all.
   void skip_rest();
   // Nothing in front of `place`, where a chunk begins, is looked at. Before anything comes.
   void skip_to(std::uint64_t place);

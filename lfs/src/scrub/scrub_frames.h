@@ -1,5 +1,5 @@
-// What one LFS keeps of the parity of a file in frames: whether every published row that belongs here is in a page or a
-// frame. Those that are in none are copied from their LFSs.
+// Checks the parity of a file that one LFS keeps in frames: every published row that belongs here is in a page or a
+// frame. Rows that are in none are copied from their LFSs.
 #pragma once
 
 #include <deque>

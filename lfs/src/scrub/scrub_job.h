@@ -1,4 +1,4 @@
-// What the scrub of one component shares: whose it is, how much may be read, and what was found. One thread; all that
+// The state of the scrub of one component: whose it is, how much may be read, and what was found. One thread; all that
 // waits is called by the fiber of the pass.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace pif::lfs {
 
-// What a pass has found so far.
+// The findings of a pass so far.
 struct ScrubReport {
   static constexpr std::size_t kDamagesMax = 100;  // that are told of
   struct Damage {
@@ -50,7 +50,7 @@ struct ScrubDoubt {
 // Whether this LFS serves, and is a member.
 bool takes_part(const LfsContext& context);
 
-// Of a pass; outlives all that runs of it.
+// The state of a pass. It outlives all that runs of it.
 struct ScrubPass {
   Keeping& keeping;
   RateLimit& rate;

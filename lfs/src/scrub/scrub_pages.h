@@ -1,4 +1,4 @@
-// What one LFS keeps of the parity of a file in pages: their sums, and whether they are the XOR of the members' rows.
+// Checks the parity of a file that one LFS keeps in pages: their sums hold, and they are the XOR of the members' rows.
 // Bad pages are made anew out of the members' rows. Window by window, in bounded memory.
 #pragma once
 
@@ -18,7 +18,7 @@ class ScrubPages {
   void run();
 
  private:
-  // What a look at a page says.
+  // The result of a look at a page.
   struct Verdict {
     std::uint64_t page = 0;
     bool is_bad = false;       // it is to be made anew

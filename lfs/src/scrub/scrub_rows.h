@@ -82,7 +82,7 @@ class ScrubRows {
   unsigned tries_ = 0;
   std::string lacking_;  // why rows of this component could not be had, the first time
 
-  // Of one try.
+  // The state of one try.
   component::Tail tail_;
   std::uint64_t rows_ = 0;  // published
   Row next_ = 0;

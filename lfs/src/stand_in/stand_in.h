@@ -1,10 +1,10 @@
 // This LFS stands in for one that is absent in the view (docs/PROTOCOL.md "Stand-ins"): workers of tools that would run
 // beside that one run here, and get descriptors of what it would have.
 //
-// Of an input: its rows, rebuilt, in files without names. All who ask for the same share them; they go when nobody has
-// asked for a while, or space is short. Of an output: new files without names; when they are sealed their rows go to
-// the LFSs that keep their parity, as copies, which Gather makes durable. Whoever puts such rows here does not need
-// them to stay: this LFS forgets them, and an absent one gets them from their keepers when it is rebuilt. One thread.
+// An input is rebuilt into files without names. All who ask for the same share them; they go when nobody has asked for
+// a while, or space is short. An output gets new files without names. When they are sealed, their rows go to the LFSs
+// that keep their parity, as copies, which Gather makes durable. Whoever puts such rows here does not need them to
+// stay: this LFS forgets them, and an absent one gets them from their keepers when it is rebuilt. One thread.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ class StandIn final : public ViewWatcher, public SpaceMaker {
   // Outlived by keeping.
   explicit StandIn(Keeping& keeping);
 
-  // What handles an Attach, Seal or Gather, whose requester may ask that, of what an absent LFS would have. Null: it is
-  // not one.
+  // The handler of an Attach, Seal or Gather that is for an absent LFS; the requester may ask that. Null: the request
+  // is none of these.
   const Handler* find(const Request& request) const;
 
  private:

@@ -1,6 +1,6 @@
-// What an LFS that stands in for an absent one (stand_in.h) does with that one's rows: it gets them back (rows_back.h)
-// into files that have no names, and brings those that were written into such files to those who keep their parity.
-// One thread, but for what `works` does.
+// An LFS that stands in for an absent one (stand_in.h) gets that one's rows back (rows_back.h) into files without
+// names. It brings rows that were written into such files to the LFSs that keep their parity. One thread, but for what
+// `works` does.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ class RowsAway {
   [[nodiscard]] Status run();
 
  private:
-  // Of the rows of a batch those that one keeper gets: from `first`, keepers_.size() apart.
+  // The rows of a batch that one keeper gets: from `first` on, keepers_.size() apart.
   struct Part {
     Row first = 0;
     std::vector<std::uint32_t> lengths;  // variable records

@@ -56,7 +56,7 @@ class Aside {
     bool has_server = false;  // who could say what the files are
   };
 
-  // What is there, at a start.
+  // Finds the copies that are there. Called at a start.
   [[nodiscard]] Status load(component::Storage& storage, const std::string& root);
   // put_aside() has put something there; remove_aside() has removed it.
   void add(const AsideCopy& copy) { copies_.insert(copy); }
@@ -66,8 +66,8 @@ class Aside {
   // Whether a copy of it has rows: they may be the only ones that are left.
   [[nodiscard]] bool has_rows(component::Storage& storage, const std::string& root, FileId file) const;
   [[nodiscard]] const std::set<AsideCopy>& copies() const { return copies_; }
-  // Of a file that has copies here. Those of one that was still being made, and is committed, are gone: they are of a
-  // writer whose rows did not count. What is gone stays so.
+  // Takes the word about a file that has copies here. Copies of a file that was still being made, and then was
+  // committed, are gone: they are of a writer whose rows did not count. A file that is gone stays gone.
   void learn(FileId file, Word word);
   // Copies that nobody needs any more, at most `most` of them. is_here: whether the catalogue has a component of the
   // file again, which was made anew since.

@@ -27,7 +27,7 @@ namespace pif::lfs::catalogue {
 [[nodiscard]] Status each_quarantined(
     kv::Store& store, FileId from, const std::function<bool(FileId file, const proto::StoredQuarantine& entry)>& visit);
 
-// What numbers.h keeps. kCorrupt: there is none, or it cannot be read.
+// The numbers that numbers.h keeps. kCorrupt: there are none, or they cannot be read.
 [[nodiscard]] Result<proto::StoredNumbers> numbers(kv::Store& store);
 [[nodiscard]] Status put_numbers(kv::Transaction& transaction, const proto::StoredNumbers& numbers);
 

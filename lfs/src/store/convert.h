@@ -20,7 +20,7 @@ using wire::layout_of;
 // kInvalid if anything in it is not possible.
 [[nodiscard]] Result<component::Shape> shape_of(const proto::ComponentShape& shape);
 
-// Of the same component: format, layout, index.
+// Whether both have the same format, layout and index.
 bool is_same_shape(const proto::ComponentShape& a, const proto::ComponentShape& b);
 // The LFSs of the file keep parity.
 inline bool keeps_parity(const proto::ComponentShape& shape) {

@@ -1,4 +1,4 @@
-// What an LFS keeps parity of, in one file: rows of B - 1 LFSs of the companion bevy, its members. Pure; any thread.
+// An LFS keeps parity, in one file, of the rows of B - 1 LFSs of the companion bevy: its members. Pure; any thread.
 #pragma once
 
 #include "pif/component/component.h"
@@ -32,7 +32,7 @@ struct Keeper {
   // Parity rows from the first to the last that have any of these records; and pages that have none but these.
   Range touched(Range records) const;
   Range pages_inside(Range records) const;
-  // What a member's row of a parity row is.
+  // The record in a member's row of a parity row.
   RecordNumber record(std::size_t member, std::uint64_t parity_row) const {
     return layout.record_at({members.lfs[member], shape.row_of(member, parity_row)});
   }

@@ -1,4 +1,4 @@
-// Who this root is, and how far it has come (docs/FORMAT.md "Who is how old"). One counter numbers every durable
+// The identity of a root, and how far it has come (docs/FORMAT.md "Who is how old"). One counter numbers every durable
 // change: commits of the catalogue and entries of the redo log.
 //
 // Rules: (1) a number is durable before anybody hears of it. (2) It is above all before it, over restarts too. (3) What

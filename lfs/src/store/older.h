@@ -15,8 +15,8 @@ using wire::is_older;
 // kUnsupported: what every change of such a component is refused with.
 Error unprotected(FileId file);
 
-// What others are told of a component: `stored` is the catalogue's state; of an older one, rows and bytes are those of
-// its dense copy, and sums of partial last chunks are 0: only the copy has them.
+// The state of a component as others see it. stored: the catalogue's. An older one has the rows and bytes of its dense
+// copy; sums of partial last chunks are 0, for only the copy has them.
 proto::ComponentState told_state(const proto::ComponentState& stored);
 
 // It lasts as long as somebody has its files open: they have no names, and cannot be written.
@@ -25,7 +25,7 @@ struct DenseCopy {
   component::Tail tail;
 };
 
-// What the copy takes on the disk.
+// The bytes that the copy takes on the disk.
 std::uint64_t dense_copy_bytes(const proto::ComponentState& stored);
 // Reads all of an older component, every byte checked. number: another one for each copy of this process. kCorrupt: of
 // the component, names file and rows; kIo, kNoSpace. Any thread.

@@ -19,14 +19,14 @@ void add_tickets(proto::PublishedTickets& tickets, const proto::PublishedTickets
 // Whether `tickets` would be others then.
 bool has_more(const proto::PublishedTickets& others, const proto::PublishedTickets& tickets);
 WasPublished was_published(const proto::PublishedTickets& tickets, std::uint64_t generation, std::uint64_t ticket);
-// No generation reaches it: its upper 40 bits are the index of a transaction. What follows the newest one that somebody
-// named never begins at 0 again.
+// No generation reaches it: its upper 40 bits are the index of a transaction. So the generation after the newest one
+// that somebody named is never 0 again.
 inline constexpr std::uint64_t kGenerationEnd = std::uint64_t{1} << 63;
-// Of a client's, a peer's or the catalogue's. kInvalid.
+// kInvalid: no sequencer gives out this generation, which a client, a peer or the catalogue names.
 [[nodiscard]] Status check_generation(std::uint64_t generation);
 // The newest generation that this LFS has seen, of grants, notes, rows or parity of the file.
 std::uint64_t newest_generation(const proto::ComponentState& state);
-// Of a peer's. kInvalid.
+// kInvalid: this is no list of tickets, as a peer must send it.
 [[nodiscard]] Status check_tickets(const proto::PublishedTickets& tickets);
 
 }  // namespace pif::lfs

@@ -11,7 +11,7 @@
 
 namespace pif::lfs {
 
-// What lfs.toml says. kNotFound if there is none, kVersion for another format, kInvalid naming the line.
+// Reads lfs.toml. kNotFound if there is none, kVersion for another format, kInvalid naming the line.
 [[nodiscard]] Result<RootIdentity> read_identity(component::Storage& storage, const std::string& root);
 // Whether root and catalogue are ours, and the one belongs to the other: kNotFound, kInvalid, kCorrupt, kVersion say
 // what is wrong. Makes the folders of a root that are missing.

@@ -1,4 +1,4 @@
-// What an LFS's worker host knows of tools' jobs: their workers here, and who waits for word of them.
+// The jobs of tools, as an LFS's worker host knows them: their workers here, and who waits for word of them.
 #pragma once
 
 #include <algorithm>
@@ -90,7 +90,7 @@ struct Job {
   std::unique_ptr<Programs::Arrival> program;  // which is coming
   std::uint64_t last_wait = 0;                 // of its controller: a newer one replaces an older one
   std::optional<proto::WorkerMeetReply> met;   // what all workers gave, when the controller has said it
-  // Who waits for it:
+  // These wake those who wait:
   daemon::Event news;     // its controller, for an event, some of a stream, or its end
   daemon::Event room;     // workers, for room in their streams
   daemon::Event meeting;  // workers, for `met`
@@ -98,7 +98,7 @@ struct Job {
   bool has_live_workers() const {
     return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.gone; });
   }
-  // What it keeps of the job's description and of results that its controller has not seen.
+  // The bytes of the job's description, and of results that its controller has not seen.
   std::uint64_t kept_bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& [rank, description] : descriptions) bytes += description.size();
@@ -106,7 +106,7 @@ struct Job {
     for (const auto& worker : workers) bytes += worker.stream.size();
     return bytes;
   }
-  // Of what workers said, what the controller has not seen.
+  // The bytes that workers said and the controller has not seen.
   std::uint64_t kept_words() const {
     std::uint64_t bytes = 0;
     for (const auto& event : events) bytes += event.said().size();

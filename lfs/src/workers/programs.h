@@ -61,7 +61,7 @@ class Programs {
   // The bytes from `at` on; the last ones make it whole: find() gives it from then on. kInvalid if they do not follow
   // those before them, or the whole is another build.
   [[nodiscard]] Status add(Arrival& arrival, std::uint64_t at, std::span<const std::byte> bytes);
-  // What that user has brought under that build id, to read and to run. Nothing: there is none any more.
+  // The program that this user has brought under this build id, to read and to run. Nothing: there is none any more.
   std::optional<Handle> find(std::uint32_t uid, const std::string& build);
 
  private:

@@ -25,8 +25,8 @@ class WorkerHost {
 
   // Takes replies to its own calls, and kClosed of worker connections. Returns false for what is not its own.
   bool offer(net::Delivery& delivery);
-  // Whom a worker's connection speaks for: the user of its job (the socket was made by this process, so the kernel
-  // names this process instead). Nothing for any other peer.
+  // A worker's connection speaks for the user of its job. (This process made the socket, so the kernel names this
+  // process instead.) Nothing for any other peer.
   std::optional<WorkerIdentity> identity_of(net::PeerId peer) const;
 
  private:

@@ -19,8 +19,8 @@ namespace pif::lfs {
 inline constexpr std::size_t kPartBytesMax = 64u << 10;   // of a description or a result, in one message
 inline constexpr std::size_t kWholeBytesMax = 20u << 20;  // of a description, or of one worker's result
 inline constexpr std::size_t kStreamBytesMax = 1u << 20;  // of one worker, kept for its controller
-// What workers write on stdout and stderr goes to the controller: so much of one at a poll, which makes some 1 MiB a
-// second; in one event; and what is kept of it until the controller has seen it.
+// The controller gets what workers write on stdout and stderr. These bound what is taken of one at a poll, which makes
+// some 1 MiB a second; what is in one event; and what is kept until the controller has seen it.
 inline constexpr std::size_t kSaidAtOnce = 100u << 10;
 inline constexpr std::size_t kSaidPartMax = 32u << 10;
 inline constexpr std::size_t kSaidKeptMax = 1u << 20;
@@ -87,7 +87,7 @@ struct WorkerHost::Impl {
     JobPtr job;
     Worker& worker;
   };
-  // kPermission: it is no worker of this LFS. What it refers to may be gone after a wait.
+  // kPermission: it is no worker of this LFS. The worker that it refers to may be gone after a wait.
   [[nodiscard]] Result<Speaker> speaker_of(const Request& request);
   [[nodiscard]] Result<net::Packet> worker_start(const Request& request, const proto::WorkerStart& asked);
   // Nothing: it gets no answer.

@@ -14,7 +14,7 @@ class InputLocks {
  public:
   InputLocks(Rows& rows, Opens& opens) : rows_(rows), opens_(opens) {}
 
-  // At a start: the holds there were are there again. Whose they are has kAbortGrace to come back.
+  // Restores the stored holds at a start. Their sessions have kAbortGrace to come back.
   [[nodiscard]] Status load(Sessions& sessions, Time now, std::int64_t wall);
   // Writes in this turn what the session has open of the file, `holder`, which holds it.
   [[nodiscard]] Status store(std::uint64_t file, const Session& session, const Holder& holder);

@@ -1,4 +1,4 @@
-// What the LFSs have yet to be told: files that were committed (a courtesy, in memory) and files that are gone (an
+// News that the LFSs have yet to get: files that were committed (a courtesy, in memory) and files that are gone (an
 // intention in the "files" table, which stays until every LFS of the layout has answered).
 #pragma once
 

@@ -66,7 +66,8 @@ class ParallelGroups {
   Released give_up_await(std::uint64_t id, std::uint32_t member);
   // By the controller: no more rounds. One that is not there, or has ended, is fine. kPermission: another session.
   [[nodiscard]] Status close(std::uint64_t id, std::uint64_t session);
-  // What it controls is cancelled; where it is a member, that one is gone for good. program: for people.
+  // Cancels the groups that the session controls. In groups where it is a member, that member is gone for good.
+  // program: for people.
   void end_session(std::uint64_t session, const std::string& program);
 
   std::size_t waiting() const { return waiting_; }

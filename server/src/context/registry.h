@@ -35,7 +35,7 @@ struct Node {
   bool has_row = false;
   std::uint32_t shown = 0;  // state last logged
 
-  // What is known of its root, durable or not (docs/FORMAT.md "Who is how old").
+  // The state of its root, durable or not (docs/FORMAT.md "Who is how old").
   std::string uuid;
   std::uint64_t confirmed = 0;  // incarnation that it was last heard with
   std::uint64_t offered = 0;    // incarnation that it was last admitted as
@@ -46,7 +46,7 @@ struct Node {
   bool said_lost = false;       // by a person: it gets no lease any more, and is lost when the last one is over
   bool must_end = false;        // it was heard when it was lost: its process does not serve on
   Time failing_since{};         // since when it has said that its disk fails; zero: it does not
-  // What it said of itself last, whatever came of it.
+  // Its last heartbeat, whatever came of it.
   proto::Heartbeat presented;
   bool met = false;           // it has, since the server started
   Time trouble_heard{};       // when it was last found stale
@@ -64,8 +64,8 @@ class Registry {
       : config_(config), rows_(rows), numbers_(numbers) {}
 
   [[nodiscard]] Status load(Time now);
-  // Whom a heartbeat is of. kInvalid without an id or a name, and for a node that pif.toml does not have; kTooLarge
-  // over kNodesMax.
+  // The node that sent a heartbeat; a new one is added. kInvalid without an id or a name, and for a node that pif.toml
+  // does not have; kTooLarge over kNodesMax.
   [[nodiscard]] Result<Node*> meet(const proto::Heartbeat& beat);
   // It is up, for all to see, as it presents itself.
   void note_alive(Node& node, Time now);
@@ -73,7 +73,7 @@ class Registry {
   [[nodiscard]] Status note_heartbeat(Node& node, Time now);
   // It must not serve: why, and what to do.
   void refuse(Node& node, std::string why, Time now, std::int64_t wall);
-  // What is wrong with it, for all to see: it is stale.
+  // Shows to all that it is stale, and why.
   void show_trouble(Node& node, std::string why, Time now, std::int64_t wall);
   // Others do without it from this turn on.
   [[nodiscard]] Status lose(Node& node, Time now);
@@ -93,8 +93,8 @@ class Registry {
   [[nodiscard]] Status return_last(Node& node);
   // Views::start_over() of a node.
   [[nodiscard]] Status start_over(Node& node);
-  // Whether a node that is heard is to be done without: by a person's word, or as its disk fails. That is so where
-  // files have parity, and none would have two absent in a pair.
+  // Whether a node that is heard is to be done without: by a person's word, or as its disk fails. A failing disk counts
+  // only where new files have parity, and no pair would have two absent.
   bool is_going(const Node& node, Time now) const;
   // The same, since as long ago as a silent node is lost.
   bool is_gone(const Node& node, Time now) const;
@@ -110,7 +110,7 @@ class Registry {
   // ---- how LFSs reach one another ----
   // The node may be reached as its info says.
   void note_peer(Node& node);
-  // What has changed since `known` changes, a bounded part of it.
+  // Adds the peers that have changed since `known` changes, at most a bounded number.
   void describe_peers(std::uint64_t known, proto::HeartbeatReply& reply) const;
 
   // Whether all nodes that the directory knows have presented themselves since the start.

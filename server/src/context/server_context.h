@@ -30,7 +30,7 @@ inline constexpr std::size_t kWeightPerTurn = 4096;  // entries changed or shown
 // Requests that wait at once, each on a fiber; a stack has two mappings, and the kernel gives a process 65,530.
 inline constexpr std::size_t kWaitingMax = 20'480;
 
-// Whether the server serves. What is asked of one that does not yet waits.
+// Whether the server serves. Requests to one that does not yet wait.
 enum class Standing : std::uint8_t {
   kGathering,  // has started a moment ago: LFSs may know more than the directory does
   kAdmitting,  // LFSs that have come become the incarnations of which new files are, a moment from now
@@ -79,7 +79,7 @@ struct ServerContext {
   std::int64_t behind_since = 0;  // wall seconds
   std::uint64_t off_pairs = 0;    // files, when they were counted last (pair_census.h)
   HeldCommits held;
-  // Of fibers. A part of one recursive removal is done in each turn.
+  // The state that fibers share. A part of one recursive removal is done in each turn.
   Turn turn{fibers};
   daemon::Event admission{fibers};      // the server may do what it might not before, or somebody who waits is gone
   daemon::Event nodes_news{fibers};     // an LFS has come up, or somebody who waits is gone
@@ -91,7 +91,7 @@ struct ServerContext {
   Time started{};
   Time admitting_since{};
   Description description;
-  // Of this turn.
+  // The state of this turn.
   Time now{};
   std::int64_t wall = 0;                    // seconds
   std::size_t weight = 0;                   // entries changed or shown; ends a turn that has become long
@@ -109,7 +109,7 @@ struct Call {
   proto::Envelope& reply;
   bool is_unanswered = false;  // nobody is there any more
 
-  // Of operations that need a session.
+  // The requester of an operation that needs a session.
   const Requester& who() const {
     PIF_ASSERT(session != nullptr, request.envelope().op_case());
     return session->who;
@@ -162,8 +162,8 @@ bool is_open_still(const ServerContext& context, std::uint64_t file, const proto
 bool is_dropped(const proto::StoredFile& row, std::uint64_t session);
 // kBusy if the session is creating too many files to have one more.
 [[nodiscard]] Status check_creating(const Session& session);
-// Who takes part has not changed since `view`, in which the pending file was begun, or it has no parity: rows of LFSs
-// that are absent are with others. 0: not known. kOldView.
+// kOldView: the view has changed since `view`, in which the pending file was begun, and the file has parity, so that
+// rows of absent LFSs are with others. view: 0 if it is not known.
 [[nodiscard]] Status check_view(const ServerContext& context, std::uint64_t view, const proto::StoredFile& row);
 // kTooLarge over kAttributeBytesMax.
 [[nodiscard]] Status check_named(const google::protobuf::Map<std::string, std::string>& named);

@@ -1,4 +1,4 @@
-// Who is connected: sessions, their peers and credentials, and the answers that a repeated request gets again.
+// Sessions of those who are connected, their peers and credentials, and the answers that a repeated request gets again.
 //
 // A session lives as long as its Unix connections, or 60 s past its last request over ZeroMQ; there it ends sooner when
 // its last peer says Bye, or is found to be gone by a message sent to it. Then it has ended: what it had open is
@@ -80,7 +80,7 @@ class Sessions {
            const ParallelGroups& groups)
       : config_(config), rows_(rows), entropy_(entropy), opens_(opens), shared_(shared), groups_(groups) {}
 
-  // Whose request this is: by the envelope's credential, or by the Hello said on this connection.
+  // The session of a request: by the envelope's credential, or by the Hello said on this connection.
   [[nodiscard]] Result<Session*> of(net::PeerId peer, const std::string& credential, const net::Identity& identity,
                                     Time now, std::int64_t wall);
   // Starts a session, or resumes the one the credential names, or goes on with the one that a Unix connection has.

@@ -1,5 +1,5 @@
-// What a program hands to others of its user, so that they may join in: a number, the user and an expiry, signed. Fixed
-// little-endian bytes; docs/PROTOCOL.md "Rights" has them.
+// Tokens that a program hands to others of its user, so that they may join in: a number, the user and an expiry,
+// signed. Fixed little-endian bytes; docs/PROTOCOL.md "Rights" has them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Who takes part: the state of each node in the view (docs/PROTOCOL.md "Views"). Pure: the registry makes durable what
-// it says.
+// The view: the state of each node, which says who takes part (docs/PROTOCOL.md "Views"). Pure: the registry makes
+// durable what it says.
 //
 //   member -> lost -> rebuilding -> returning -> member;  lost -> returning;  rebuilding, returning -> lost
 //
@@ -17,7 +17,7 @@
 
 namespace pif::server {
 
-// Of one node.
+// The state of one node.
 struct Membership {
   wire::ViewState state = wire::kViewMember;
   std::uint32_t era = 0;
@@ -37,20 +37,20 @@ class Views {
  public:
   // At a start. False: the row says what cannot be.
   [[nodiscard]] bool load(std::uint32_t node, const proto::StoredNode& row);
-  // What is stored of the node.
+  // Fills in the part of the row that is about the view.
   void describe(std::uint32_t node, proto::StoredNode& row) const;
 
   const Membership& of(std::uint32_t node) const;
   // One step, which is allowed (may_move), in the transaction `index`.
   void move(std::uint32_t node, wire::ViewState to, std::uint64_t index);
-  // Its root is another one, with nothing in it. That alone changes no state: the old one may still have a lease.
+  // Its root is another one, with nothing in it. This alone changes no state: the old one may still have a lease.
   void note_replaced(std::uint32_t node);
   // This directory is kept though there was a newer one: the node has seen `era` there. Its era here is above that,
   // and the view's index is `index`, so that everybody takes it.
   void start_over(std::uint32_t node, std::uint32_t era, std::uint64_t index);
 
-  // The node, which is absent, returns after all others that are: in their order it comes first now. Whom that changed,
-  // in the transaction `index`.
+  // The node, which is absent, returns after all others that are: in their order it comes first now. Returns the nodes
+  // that this changed, in the transaction `index`.
   std::vector<std::uint32_t> return_last(std::uint32_t node, std::uint64_t index);
 
   std::uint64_t index() const { return index_; }

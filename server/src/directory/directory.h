@@ -37,7 +37,7 @@ struct Place {
   bool is_fork() const { return fork_node != 0; }
 };
 
-// What a file's rights are as those of the folder of its forks.
+// The rights of the folder of a file's forks, made of the file's own.
 Guard guard_of_forks(const proto::Attributes& file);
 
 class Directory {
@@ -63,7 +63,7 @@ class Directory {
   // one.
   [[nodiscard]] static Status check_may_take_away(const Place& at, const proto::StoredEntry& entry,
                                                   const Requester& who);
-  // Of a folder, or a file that has forks, by its id. kCorrupt: it is not there.
+  // The rights of a folder, or of a file that has forks, by its id. kCorrupt: it is not there.
   [[nodiscard]] Result<Guard> guard_of_folder(std::uint64_t folder);
   // The fork of this file, committed or being created: kStaleFile: it is gone, or it is not for `who` to know of it;
   // kPermission: he may not read it; kInvalid: it is no name of a fork, or there is no such subfile.
@@ -83,10 +83,10 @@ class Directory {
   [[nodiscard]] Result<std::size_t> stat(std::string_view path, const Requester& who, std::string& info);
   // The same of an entry that is at hand. kCorrupt: it is no message.
   [[nodiscard]] Result<std::size_t> show(std::string_view stored, std::string_view name, std::string& info);
-  // Of a folder, by climbing. Steps already climbed are remembered in `known`.
+  // The path of a folder, found by climbing. Steps already climbed are remembered in `known`.
   [[nodiscard]] Result<std::string> path_of(std::uint64_t folder,
                                             std::unordered_map<std::uint64_t, std::string>& known);
-  // Whether `who` may search this folder and all above it, by climbing. Of folders climbed already the answer is in
+  // Whether `who` may search this folder and all above it, by climbing. Folders climbed already have their answer in
   // `known`.
   [[nodiscard]] Result<bool> may_reach(std::uint64_t folder, const Requester& who,
                                        std::unordered_map<std::uint64_t, bool>& known);
@@ -117,7 +117,7 @@ class Directory {
   // Nothing: it is no path of a fork.
   [[nodiscard]] Result<std::optional<Place>> fork_by_path(std::string_view path, const Requester& who);
   [[nodiscard]] static Status check_may_change(const Place& at, const Requester& who);
-  // Of a path that means a folder: what is there, if anything, is one.
+  // kNotDirectory: something other than a folder is at a path that means one.
   [[nodiscard]] Status check_no_file(const Place& at);
 
   Rows& rows_;

@@ -16,7 +16,7 @@ enum class Copied : std::uint8_t {
   kWhole,
   kUnmeasured,  // of a placed file: its length is that of its forks
 };
-// Appends the EntryInfo of a stored entry to `info`. What is nested in the entry is not looked at.
+// Appends the EntryInfo of a stored entry to `info`. Messages that are nested in the entry are not looked at.
 [[nodiscard]] Copied append_info(std::string_view stored, std::string_view name, std::string& info);
 
 }  // namespace pif::server

@@ -1,4 +1,4 @@
-// Whose directory a store holds: made, taken over from an earlier release, and checked at every start.
+// The identity of the directory in a store: made, taken over from an earlier release, and checked at every start.
 #pragma once
 
 #include "directory/rows.h"

@@ -35,7 +35,7 @@ class Numbers {
   // Before the commit of a turn that has written something.
   [[nodiscard]] Status stamp();
   std::uint64_t run() const { return run_; }
-  // What is durable.
+  // The run, and the index of the last durable transaction.
   proto::Moment moment() const;
   // Whether this directory's history has that moment. A run of 0 is no moment: nothing was told yet.
   bool knows(const proto::Moment& kept) const;

@@ -37,7 +37,7 @@ class Opens {
   const Holder* find(std::uint64_t file, std::uint64_t session) const;
   bool is_open(std::uint64_t file) const { return files_.contains(file); }
   std::size_t count_of(std::uint64_t session) const;
-  // What the session has open for writing.
+  // The files that the session has open for writing.
   std::vector<std::uint64_t> written_by(std::uint64_t session) const;
 
   // These return the files that nobody has open any more.
@@ -53,7 +53,7 @@ class Opens {
   std::vector<Ended>& ended_holds() { return ended_holds_; }
 
  private:
-  // Of a holder in files_, which by_session_ has too.
+  // Each removes a holder from one of two maps, which both have it. remove() says whether it was the file's last one.
   bool remove(std::uint64_t file, std::uint64_t session);
   void forget(std::uint64_t file, const Holder& holder);
 

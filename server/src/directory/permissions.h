@@ -1,4 +1,4 @@
-// Who asks, and what owner, group and mode let them do: POSIX rules.
+// The rules of POSIX: what owner, group and mode let a requester do.
 #pragma once
 
 #include <algorithm>

@@ -21,11 +21,11 @@ enum Tables : kv::Table { kEntries, kFiles, kNodes, kRecent, kMeta, kNumbers, kT
 inline constexpr std::string_view kVersionKey = "version";
 inline constexpr std::string_view kClusterKey = "cluster";
 inline constexpr std::string_view kUuidKey = "uuid";
-// Of the table without a name: in every transaction.
+// The key in the table without a name, which every transaction writes.
 inline constexpr std::string_view kIndexKey = "index";
 
 enum FileState : std::uint32_t { kPending = 1, kCommitted = 2, kDoomed = 3 };
-// What FileStates says besides.
+// One more state that FileStates has: the directory does not know the file.
 inline constexpr std::uint32_t kUnknown = 4;
 
 inline constexpr std::uint64_t kRootParent = 0;

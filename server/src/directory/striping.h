@@ -1,4 +1,4 @@
-// What a folder says of files that are made in it. Pure.
+// The striping of a folder: the layout that files get which are made in it. Pure.
 #pragma once
 
 #include <cstdint>

@@ -17,14 +17,15 @@ namespace pif::server {
 [[nodiscard]] Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry& registry,
                                                       std::uint32_t default_bevy, std::uint64_t turn, Time now);
 
-// What is asked for, with what `ask.inherits` leaves to the folder taken from there as far as the folder says it.
+// The request, in which the parts that `ask.inherits` leaves to the folder are taken from there, as far as the folder
+// has them.
 proto::Create inherit(const proto::Create& ask, const proto::Striping& striping);
 // Whether a folder may get it: check_striping(), and every node is known. It need not be up, and files may be wider
 // than there are LFSs now: that is looked at when a file is made.
 [[nodiscard]] Status check_new_striping(const proto::Striping& striping, const Registry& registry,
                                         std::uint32_t default_bevy);
 
-// What a client says of the length of a file: kInvalid if files of that format cannot have it.
+// said: the length of a file, by a client's word. kInvalid: files of that format cannot have it.
 [[nodiscard]] Status check_file_length(const proto::Format& format, const proto::FileLength& said);
 
 }  // namespace pif::server

@@ -1,4 +1,4 @@
-// Whose what is made becomes, and with which mode.
+// The owner, group and mode of new files and folders.
 #pragma once
 
 #include "context/server_context.h"
@@ -18,8 +18,8 @@ Wanted wanted_of(const Request& ask) {
   return wanted;
 }
 
-// Of what is made in a folder. A set-group-id folder gives its group, and folders the bit. kPermission: another's owner
-// or group is for root and the file system's owner.
+// The attributes of an entry that is made in a folder. A set-group-id folder gives its group, and folders the bit.
+// kPermission: another's owner or group is for root and the file system's owner.
 [[nodiscard]] Result<proto::Attributes> new_attributes(const ServerContext& context, const Requester& who,
                                                        const Guard& folder, const Wanted& wanted,
                                                        proto::EntryType type);

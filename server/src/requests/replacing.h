@@ -16,15 +16,15 @@ struct Replaced {
 [[nodiscard]] Result<std::optional<Replaced>> committed_file(ServerContext& context, std::uint64_t file);
 // kStaleFile: it was removed, or replaced. kUnsupported: it has forks, which would go with it.
 [[nodiscard]] Result<Replaced> file_to_replace(ServerContext& context, std::uint64_t file);
-// That who asks may reach it, or has it open, and may write it: kStaleFile, kPermission.
+// kStaleFile: the caller cannot reach the file, and has it not open. kPermission: he may not write it.
 [[nodiscard]] Status check_may_replace(ServerContext& context, const Call& call, const Replaced& replaced);
-// Who is not root writes to the file from now on: as on a disk it loses its set-user-id bit, and set-group-id.
+// The file loses its set-user-id bit, and set-group-id, as on a disk, since `who` writes to it; not if he is root.
 [[nodiscard]] Status drop_privileges(ServerContext& context, const Requester& who, std::uint64_t parent,
                                      std::string_view name, proto::StoredEntry& entry);
 // How a file is created that takes its place: with its format and named attributes, and, if it can be, its layout.
 [[nodiscard]] Result<proto::Create> create_like(const ServerContext& context, const Replaced& replaced);
 
-// What the new version has from the one that it replaces: owner, group, mode, named attributes, inode.
+// Gives the new version the owner, group, mode, named attributes and inode of the one that it replaces.
 void take_over(const proto::StoredEntry& replaced, proto::StoredEntry& entry);
 // The inode's number: the id of its first version.
 std::uint64_t inode_of(const proto::StoredEntry& entry);

@@ -37,8 +37,8 @@ class Fibers {
   Fibers(const Fibers&) = delete;
   Fibers& operator=(const Fibers&) = delete;
 
-  // Runs `body` at once, until it waits or ends; called by a fiber, it is ready. Whether it has ended. What body throws
-  // is thrown here or by run().
+  // Starts a fiber that runs `body`, and returns whether it has ended. The loop's call runs it at once, until it waits
+  // or ends; a fiber's call makes it ready. An exception that leaves the body is thrown here or by run().
   bool start(std::function<void()> body);
   // Lets everybody go on who can, also those whose time has come, until all wait.
   void run();
@@ -154,7 +154,7 @@ class Event {
   explicit Event(Fibers& fibers) : fibers_(fibers) {}
   // Until notify(), or until then. False: by the time. Called by a fiber.
   bool wait(Time until = kNever);
-  // notify() ends this wait, too, which others may end as well. Who added it removes it after the wait.
+  // notify() ends this wait, too, which others may end as well. The caller of add() calls remove() after the wait.
   void add(Fibers::WaitId id) { waiting_.push_back(id); }
   // No effect on what is not there any more.
   void remove(Fibers::WaitId id) { std::erase(waiting_, id); }

@@ -22,7 +22,7 @@ struct Request {
   Time deadline{};       // its requester's
   ReplyToken token = 0;  // by Replies::defer()
 
-  // What is asked.
+  // The message of the request.
   const proto::Envelope& envelope() const { return packet.envelope; }
 };
 
@@ -40,7 +40,8 @@ class Replies {
 
   // A reply to fill in.
   static net::Packet reply(const Request& request) { return net::reply_to(request.envelope()); }
-  // The result's id and version are filled in. What was deferred is dropped past its deadline, and if its peer is gone.
+  // Sends the result, and fills in its id and version. A deferred request gets none past its deadline, or when its peer
+  // is gone.
   void answer(const Request& request, Result<net::Packet> result);
 
   // The request is answered later: until then the peer hears `working` each second.

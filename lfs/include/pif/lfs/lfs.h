@@ -32,7 +32,7 @@ struct WorkerExit {
   std::string said;        // of that, what Spawner::said() has not given
 };
 
-// What the workers of an LFS may have, as its file system's owner decides.
+// The rules for the workers of an LFS. The owner of its file system sets them.
 struct WorkerRules {
   bool grants = true;                  // folders that a tool's user names
   bool memory_bounded = true;          // not: for programs with sanitizers
@@ -95,8 +95,9 @@ struct Config {
   std::uint32_t uid = 0;               // whom this process runs as: without root, other users' workers are refused
   std::int64_t pid = 0;                // as told to others
   std::function<WorkerRules()> worker_rules;  // asked for each worker that starts; empty: those of WorkerRules
-  // Of a file system of several hosts: the name of this one in pif.toml; which edition of that this host has, asked at
-  // each heartbeat; takes what the server's host has (proto/server.proto "ClusterFile"), and says why not.
+  // For a file system of several hosts. host: the name of this one in pif.toml. edition: returns the edition of
+  // pif.toml here, and is called at each heartbeat. take_files: stores the files that the server's host has
+  // (proto/server.proto "ClusterFile"); an error says why it does not.
   std::string host;
   std::function<std::uint64_t()> edition;
   std::function<Status(const google::protobuf::RepeatedPtrField<proto::ClusterFile>& files)> take_files;
@@ -108,7 +109,7 @@ struct Config {
   std::uint64_t near_from_bytes = 1u << 20;
 };
 
-// What the daemon needs of the world; all outlive it.
+// The interfaces through which the daemon reaches the world. All that they refer to outlives it.
 struct World {
   net::Messenger& messenger;
   component::Storage& storage;
@@ -141,7 +142,7 @@ class Lfs {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whose root it is.
+// The file system and the node that a root belongs to.
 struct RootIdentity {
   std::string cluster;
   std::uint32_t node = 0;

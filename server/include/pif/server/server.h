@@ -24,7 +24,7 @@ namespace pif::server {
 inline const std::vector<std::string> kDirectoryTables = {"entries", "files",   "nodes", "recent",
                                                           "meta",    "numbers", "",      "input-locks"};
 
-// Whose directory it is.
+// The file system that a directory belongs to.
 struct DirectoryIdentity {
   std::string cluster;
   std::string uuid;  // 32 hex digits, as in pif.toml; empty: any (tests)
@@ -37,7 +37,7 @@ struct DirectoryIdentity {
 // Takes over, once, a directory that an earlier release wrote (format 1).
 [[nodiscard]] Status adopt_directory(kv::Store& store, const DirectoryIdentity& identity);
 
-// What all hosts of a file system have alike, as the server's host has it (docs/FORMAT.md "Several hosts").
+// The description that all hosts of a file system share, as the server's host has it (docs/FORMAT.md "Several hosts").
 struct Description {
   std::uint64_t edition = 0;                        // 0: there is one host
   std::map<std::uint32_t, std::string> root_uuids;  // Config
@@ -73,7 +73,7 @@ struct World {
 
 class Server {
  public:
-  // What `world` refers to outlives it; the directory is open with kDirectoryTables. Nothing is read yet. Its end
+  // All that `world` refers to outlives it; the directory is open with kDirectoryTables. Nothing is read yet. Its end
   // answers nobody.
   Server(Config config, World world);
   ~Server();
