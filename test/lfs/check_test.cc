@@ -133,7 +133,7 @@ TEST_CASE("an LFS that is killed while a component is being written leaves no da
   });
 }
 
-TEST_CASE("overwrites that a dead daemon logged are no damage: the checker brings them home") {
+TEST_CASE("overwrites that a dead daemon logged are no damage: the checker replays them") {
   with_node([](Peer& peer, Node& node) {
     auto bytes = pattern(20050, 1);
     REQUIRE_OK(peer.put(TestFile{}, bytes));

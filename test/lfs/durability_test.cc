@@ -169,7 +169,7 @@ TEST_CASE("a redo log whose name failed to sync is durable after the next start"
       1, fail_log);
 }
 
-TEST_CASE("a lost file whose overwrites are home long since does not keep an LFS from starting") {
+TEST_CASE("a lost file whose overwrites are in place long since does not keep an LFS from starting") {
   with_node([&](Peer& peer, Node& node) {
     TestFile other;
     other.id = 8;
@@ -177,7 +177,7 @@ TEST_CASE("a lost file whose overwrites are home long since does not keep an LFS
     REQUIRE_OK(peer.put(other, pattern(10000, 1)));
     REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
     fail_at(node, "write", "/redo.");
-    CHECK_FALSE(peer.flush().has_value());  // home, but the log still has them
+    CHECK_FALSE(peer.flush().has_value());  // in place, but the log still has them
     node.disk->set_fault({});
     node.kill();
     REQUIRE_OK(component::make_memory_storage(node.disk)->remove("/lfs0/data/07/0000000000000007.dat"));

@@ -378,7 +378,7 @@ TEST_CASE("dense copies that are not used go, and are made again") {
   });
 }
 
-TEST_CASE("overwrites of an older component that an earlier release left in the log are brought home") {
+TEST_CASE("overwrites of an older component that an earlier release left in the log are replayed") {
   const auto file = older_file(7, Format::fixed(100), 1);
   auto rows = some_rows(200, 100);
   const auto planting = [&](Node& node) {

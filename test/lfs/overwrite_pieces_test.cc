@@ -225,7 +225,7 @@ TEST_CASE("the log takes what changes of chunks, and not what lies between, also
   });
 }
 
-TEST_CASE("damage beside bytes that the log brings home is still found") {
+TEST_CASE("damage beside bytes that the log replays is still found") {
   with_node([](Peer& peer, Node& node) {
     const auto bytes = pattern(100 * 400, 1);
     REQUIRE_OK(peer.put(TestFile{}, bytes));

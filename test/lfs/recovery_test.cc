@@ -104,7 +104,7 @@ void with_log(const std::function<void(Peer&, Node&, const std::string& wanted)>
 
 }  // namespace
 
-TEST_CASE("whichever call fails while the log goes home, that is said, and the next start brings all of it home") {
+TEST_CASE("whichever call fails while the log is replayed, that is said, and the next start replays all of it") {
   with_log([](Peer& peer, Node& node, const std::string& wanted) {
     CHECK(with_each_call_failing(node, [](Start& start) { return start.replay(); }) > 30);
     CHECK(Start(node).state(7).log_applied() == 9);
@@ -184,7 +184,7 @@ Status come_up(Start& start) {
 
 }  // namespace
 
-TEST_CASE("whichever call fails while a root of an earlier release is taken over, its log comes home once, and goes") {
+TEST_CASE("whichever call fails while a root of an earlier release is taken over, its log is replayed once, and goes") {
   for (const unsigned format : {2u, 3u}) {
     with_node([&](Peer& peer, Node& node) {
       auto bytes = pattern(500, 1);
@@ -411,7 +411,7 @@ TEST_CASE("a component whose catalogued lengths do not fit each other is not rea
   });
 }
 
-TEST_CASE("a log that does not fit the catalogue is not brought home, and kept") {
+TEST_CASE("a log that does not fit the catalogue is not replayed, and kept") {
   with_log([](Peer&, Node& node, const std::string&) {
     Start start(node);
     const auto before = start.state(7);

@@ -425,7 +425,7 @@ TEST_CASE("a whole entry that is not the next one of its round is where the log 
   CHECK(changed(kBytesAt, UINT64_MAX) == 0);  // than any entry may be
 }
 
-TEST_CASE("an entry that cannot be brought home ends the opening with why") {
+TEST_CASE("an entry that cannot be replayed ends the opening with why") {
   Fixture f;
   f.open();
   f.add(1, 1, "one");

@@ -59,7 +59,7 @@ TEST_CASE("a capability that does not hold is counted as refused, under its oper
   });
 }
 
-TEST_CASE("the redo log's fill shows what has not gone home yet") {
+TEST_CASE("the redo log's fill shows what is not checkpointed yet") {
   with_node([](Peer& peer, Node&) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
     CHECK(stats(peer).log_bytes() == 0);
@@ -70,6 +70,6 @@ TEST_CASE("the redo log's fill shows what has not gone home yet") {
     REQUIRE_OK(peer.flush());
     CHECK(stats(peer).log_bytes() == 0);
     REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
-    CHECK(stats(peer).log_written() == 2 * once);  // what went home counts
+    CHECK(stats(peer).log_written() == 2 * once);  // what was checkpointed counts
   });
 }

@@ -332,7 +332,7 @@ def a_file_system_of_format_1_is_taken_over_once():
         up(fs)
         check(open(toml).read() == adopted, "once")
         logs = sorted(os.listdir(os.path.join(part(fs, "lfs0"), "log")))
-        check(logs == ["redo.0", "redo.1"], f"the log of format 1 is brought home, and removed: {logs}")
+        check(logs == ["redo.0", "redo.1"], f"the log of format 1 is replayed, and removed: {logs}")
         check(fs.content("/new") == rows("n"), "it goes on")
 
 

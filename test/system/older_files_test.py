@@ -56,7 +56,7 @@ def every_route_reads_them_before_and_after_a_restart():
         check(fs.formats() == ["format = 4"] * 4, f"its LFSs are not for older programs any more: {fs.formats()}")
         for i in range(4):
             logs = sorted(os.listdir(os.path.join(fs.folder, f"lfs{i}", "log")))
-            check(logs == ["redo.0", "redo.1"], f"the older log is brought home once, and removed: {logs}")
+            check(logs == ["redo.0", "redo.1"], f"the older log is replayed once, and removed: {logs}")
 
 
 def single_records_tails_and_tools_see_dense_rows():

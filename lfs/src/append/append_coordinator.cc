@@ -136,7 +136,7 @@ Result<ComponentPtr> AppendCoordinator::component_of(const Request& request) {
   return made;
 }
 
-// A deputy may keep less than the directory knows: of a file that nobody appended to it was told nothing.
+// A deputy may keep less than the directory knows: of a file that nobody appended to it has heard nothing.
 Result<AppendCoordinator::Publication> AppendCoordinator::start_of(const Component& c, const FileLength& known) const {
   Publication out = publication_of(c.state);
   if (c.state.shape().index() == 0) {

@@ -7,11 +7,11 @@
 // Rules for files with parity: (1) Nothing is granted or published before the sequencer is settled: it goes by the
 // longest length that anybody was shown, and its generation is above all that were granted. A view that is adopted
 // unsettles all. (2) LFS 0 publishes what the deputy has noted, the deputy what is durable here as noted and as
-// published; LFS 0 publishes alone while the deputy is absent. (3) What was sent to be noted (File::sent) is given up
-// only by the word of a deputy that has it not, and takes no older notes any more. (4) A view cancels all grants but
-// those. (5) kRetry to an AppendDone is final: it is not published, and will not be. kOldView says nothing: the
-// sequencer of the newer view knows. (6) What LFS 0 has published the deputy is told, with the next note or soon after:
-// before that nobody but LFS 0, or who acts for it, may show it.
+// published; LFS 0 publishes alone while the deputy is absent. (3) A length that was sent to the deputy (File::sent) is
+// dropped only after the deputy answers that it lacks it, and takes no older notes any more. (4) A view cancels all
+// grants but those. (5) kRetry to an AppendDone is final: it is not published, and will not be. kOldView says nothing:
+// the sequencer of the newer view knows. (6) LFS 0 sends to the deputy what it has published, with the next note or
+// soon after: before that nobody but LFS 0, or who acts for it, may show it.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ namespace pif::lfs {
 
 class AppendCoordinator final : public ViewWatcher {
  public:
-  // peers: of files with parity the deputy is told (noting.h). Both outlive it.
+  // peers: lengths of files with parity are sent to the deputy (noting.h). Both outlive it.
   AppendCoordinator(LfsContext& context, Peers& peers);
 
   [[nodiscard]] Result<net::Packet> reserve(const Request& request, const proto::Reserve& asked);

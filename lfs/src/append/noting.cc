@@ -67,8 +67,8 @@ Result<std::uint64_t> Noting::ask(const ComponentPtr& component) {
   PIF_TRY_VALUE(const auto grant, peers_.grant(state.shape(), state.epoch()));
   std::uint64_t found = 0;
   const LengthAsked noted{parity::deputy_of(component->layout), component->file.value, true, context_.view.index()};
-  auto request = length_request(noted, component->shape.format, [&found](const LengthTold& told) -> Status {
-    found = told.generation;
+  auto request = length_request(noted, component->shape.format, [&found](const LengthAnswer& answer) -> Status {
+    found = answer.generation;
     return {};
   });
   request.timeout = kPatience;

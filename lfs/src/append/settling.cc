@@ -67,7 +67,7 @@ AppendCoordinator::File& AppendCoordinator::settling_file(const ComponentPtr& co
   return *file;
 }
 
-// It was started again since it published, and nobody knows whether the deputy was told.
+// It was started again since it published, and nobody knows whether the deputy has heard it.
 void AppendCoordinator::tell_later(const ComponentPtr& component) {
   const auto& state = component->state;
   PIF_ASSERT(keeps_parity(state.shape()), component->file.value);
@@ -184,7 +184,7 @@ void AppendCoordinator::settle(const FilePtr& file, std::uint64_t period) {
   }
 }
 
-// What the deputy was told of may have been shown, or will be. But of what was noted there before this sequencer went
+// What was sent to the deputy may have been shown, or will be. But of what was noted there before this sequencer went
 // on without it, and gave out its rows to others, nothing was.
 Result<std::optional<AppendCoordinator::Publication>> AppendCoordinator::news_of(const File& file,
                                                                                  const Noting::Noted& said) const {

@@ -19,7 +19,7 @@ class CatalogueBatch {
  public:
   using Change = std::function<void(proto::ComponentState&)>;
 
-  // clock: of the quarantine. health: is told of commits that fail; may be null.
+  // clock: of the quarantine. health: gets commits that fail; may be null.
   CatalogueBatch(Components& components, Numbers& numbers, Clock& clock, DiskHealth* health, daemon::Fibers& fibers)
       : components_(components), numbers_(numbers), clock_(clock), health_(health), fibers_(fibers) {}
 

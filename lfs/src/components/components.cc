@@ -40,8 +40,8 @@ void Component::set_failed(Error why) {
   changed.notify();
 }
 
-proto::ComponentState Component::told() const {
-  auto out = told_state(state);
+proto::ComponentState Component::shown() const {
+  auto out = shown_state(state);
   if (older && reader) set_tail(out, reader->tail());
   return out;
 }

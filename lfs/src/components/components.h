@@ -76,8 +76,8 @@ struct Component {
   // Before it can be read, Components::adopt_copy().
   bool lacks_copy() const { return older && !mode; }
   // Its state as others are to know it: that of the dense copy, of an older one.
-  proto::ComponentState told() const;
-  // Those who wait for it are told.
+  proto::ComponentState shown() const;
+  // Those who wait for it look again.
   void set_removed();
   void set_failed(Error why);
   // Its file was committed once, in this run or another: it cannot have been given up while it was created.
@@ -165,7 +165,7 @@ class Components {
 
   // `state` is in the catalogue now.
   void set_state(Component& component, const proto::ComponentState& state);
-  // It is no longer in the catalogue (or never was): forgets it. for_good: requests for it are told that it is gone.
+  // It is no longer in the catalogue (or never was): forgets it. for_good: requests for it hear that it is gone.
   void forget(Component& component, bool for_good = true);
   // Another run of the server: what was gone for good, or committed, may not be so any more.
   void forget_tombstones();

@@ -98,7 +98,7 @@ Result<bool> Overwriting::is_done(const RequestKey& key) const {
               "this overwrite was sent too long ago to tell whether it was done: it is not done now");
 }
 
-// What cannot be told without the disk is found out when its image is made.
+// What is not known without the disk is found out when its image is made.
 Status Overwriting::look_at(Waiting& waiting) {
   const Component& component = *waiting.component;
   const bool is_fixed = component.shape.format.is_fixed();
@@ -293,7 +293,7 @@ bool Overwriting::write_batch() {
   context_.log.end_batch(written.has_value());
   if (!written) spdlog::error("{}", written.error().text);
   if (written) context_.numbers.became_durable(images.back().number);
-  for (const auto& image : images) bring_home(image, written);
+  for (const auto& image : images) put_in_place(image, written);
   for (Waiting* const waiting : batch.changes) answer(*waiting, outcome_of(*waiting, written));
   return true;
 }
@@ -404,7 +404,7 @@ void Overwriting::add_to_log(Batch& batch) {
   context_.log.close_batch({batch.keys.begin(), batch.keys.end()});
 }
 
-void Overwriting::bring_home(const BatchImages::Image& image, const Status& written) {
+void Overwriting::put_in_place(const BatchImages::Image& image, const Status& written) {
   Component& c = *image.component;
   PIF_ASSERT(c.lock.is_held(Mode::kOverwrite), c.file.value);
   PIF_ASSERT(image.number > c.applied, image.number, c.applied);
@@ -425,7 +425,7 @@ Status Overwriting::apply(const BatchImages::Image& image) {
   dirty_.emplace(c.file.value, image.component);
   c.dirty = true;
   auto tail = tail_of(c.state);
-  PIF_TRY(write_home(c.shape, *c.files, image.first_chunk, image.bytes, tail));
+  PIF_TRY(write_in_place(c.shape, *c.files, image.first_chunk, image.bytes, tail));
   set_tail(c.state, tail);
   c.reader->set_tail(tail);
   context_.components.drop_writer(c);  // it may remember the old bytes of the last chunk
@@ -491,7 +491,7 @@ Status Overwriting::empty_log() {
   std::erase_if(dirty_, [](const auto& entry) { return entry.second->is_removed(); });
   std::vector<ComponentPtr> components;
   for (const auto& [id, component] : dirty_) {
-    // What a failed sync was to write may be lost, and is never told of again: the log still has it.
+    // What a failed sync was to write may be lost, and is never reported again: the log still has it.
     if (component->failure) return fail(cannot_empty(*component->failure));
     PIF_ASSERT(component->dirty && component->files && component->lock.is_held(Mode::kCheckpoint), id);
     components.push_back(component);
@@ -510,7 +510,7 @@ Status Overwriting::sync_in_place(const std::vector<ComponentPtr>& components) {
   for (const auto& component : components) files.push_back(component->files);
   std::vector<Status> results(files.size());
   context_.disk([&] {
-    for (std::size_t i = 0; i < files.size(); ++i) results[i] = sync_home(*files[i]);
+    for (std::size_t i = 0; i < files.size(); ++i) results[i] = sync_data_and_sums(*files[i]);
   });
   Status status;
   for (std::size_t i = 0; i < components.size(); ++i) {

@@ -36,7 +36,7 @@ class Overwriting {
 
   [[nodiscard]] Status overwrite(const Request& request, const proto::Overwrite& asked);
   [[nodiscard]] Status overwrite_pieces(const Request& request, const proto::OverwritePieces& asked);
-  // Returns when every entry of the log is home.
+  // Checkpoints the log. Returns when every entry of it is in place.
   [[nodiscard]] Status flush(const Request& request, const proto::Flush& asked);
   // The log is being written or emptied.
   bool busy() const { return is_busy_; }
@@ -94,7 +94,7 @@ class Overwriting {
   [[nodiscard]] Result<ComponentPtr> check_component(const Request& request, FileId file);
   // kOutcomeUnknown; true: it was done before.
   [[nodiscard]] Result<bool> is_done(const RequestKey& key) const;
-  // Which chunks and rows change, as far as that can be told without the disk.
+  // Which chunks and rows change, as far as that is known without the disk.
   [[nodiscard]] static Status look_at(Waiting& waiting);
   [[nodiscard]] Status wait_in_queue(Waiting& waiting);
   [[nodiscard]] Status clear_hurdle(Waiting& waiting);
@@ -117,7 +117,7 @@ class Overwriting {
   void leave_queue(const Waiting& waiting);
   void answer(Waiting& waiting, Status result);
 
-  // Gathers a batch, logs it and brings it home. False: nothing can begin.
+  // Gathers a batch, logs it and puts it in place. False: nothing can begin.
   bool write_batch();
   // Takes from the queue what can begin.
   void gather(Batch& batch);
@@ -129,7 +129,7 @@ class Overwriting {
   static bool has_room(const Batch& batch, const Waiting& waiting, const Passed& passed);
   [[nodiscard]] Result<bool> change_images(BatchImages& images, const Waiting& waiting);
   void add_to_log(Batch& batch);
-  void bring_home(const BatchImages::Image& image, const Status& written);
+  void put_in_place(const BatchImages::Image& image, const Status& written);
   [[nodiscard]] Status apply(const BatchImages::Image& image);
   [[nodiscard]] Status outcome_of(const Waiting& waiting, const Status& written);
 

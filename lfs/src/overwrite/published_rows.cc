@@ -42,10 +42,11 @@ Result<std::uint64_t> PublishedRows::send(const Component& component) {
   PIF_TRY_VALUE(const auto grant, peers_.grant(component.state.shape(), component.state.epoch()));
   FileLength length;
   const Status status = peers_.run(*grant, [&](access::Requests& requests) {
-    auto request = length_request({0, component.file.value}, component.shape.format, [&length](const LengthTold& told) {
-      length = told.length;
-      return Status();
-    });
+    auto request =
+        length_request({0, component.file.value}, component.shape.format, [&length](const LengthAnswer& answer) {
+          length = answer.length;
+          return Status();
+        });
     request.timeout = kPatience;
     requests.add(std::move(request));
   });

@@ -76,8 +76,8 @@ Result<FileLength> Covering::published_length(const Component& c, const Keeper& 
   FileLength length;
   PIF_TRY(keeping_.peers.run(*grant, [&](access::Requests& requests) {
     requests.add(length_request({sequencer, c.file.value, false, context_.view.index()}, keeper.format(),
-                                [&length](const LengthTold& told) -> Status {
-                                  length = told.length;
+                                [&length](const LengthAnswer& answer) -> Status {
+                                  length = answer.length;
                                   return {};
                                 }));
   }));

@@ -38,7 +38,7 @@ Status Gathering::gather(const Request& request, const proto::Gather& asked) {
   Job job{keeper, file_length, keeper.pages(file_length), {}, {}, {}};
   PIF_TRY(write(request, *component, job));
   PIF_TRY(make_durable(component, job, is_new));
-  PIF_TRY(context_.check_view(asked.view()));  // nobody is told that it is done
+  PIF_TRY(context_.check_view(asked.view()));  // nobody hears that it is done
   PIF_TRY(publish(component, job));
   context_.components.touch(*component, context_.now());
   // All of it must have happened in the view that the request names.

@@ -9,7 +9,7 @@
 namespace pif::lfs {
 
 access::BulkRequest length_request(const LengthAsked& asked, const Format& format,
-                                   std::function<Status(const LengthTold&)> take) {
+                                   std::function<Status(const LengthAnswer&)> take) {
   PIF_ASSERT(asked.file != 0 && take != nullptr, asked.file);
   access::BulkRequest request;
   request.lfs = asked.lfs;
@@ -24,25 +24,25 @@ access::BulkRequest length_request(const LengthAsked& asked, const Format& forma
     return packet;
   };
   request.take = [asked, format, take = std::move(take)](net::Packet& reply) -> Status {
-    const proto::LengthReply& answer = reply.envelope.length_reply();
-    const LengthTold told{file_length_of(answer.file_length()), answer.generation(), answer.published_tickets()};
+    const proto::LengthReply& said = reply.envelope.length_reply();
+    const LengthAnswer answer{file_length_of(said.file_length()), said.generation(), said.published_tickets()};
     // Not one of before that knew `at_rest` and `of_deputy`.
-    if ((asked.is_at_rest || asked.is_of_deputy) && answer.view() != asked.view)
+    if ((asked.is_at_rest || asked.is_of_deputy) && said.view() != asked.view)
       return fail(Code::kOldView,
-                  fmt::format("a length of view {} was asked for, and one of view {} came", asked.view, answer.view()));
-    PIF_TRY(check_file_length(format, told.length));
-    PIF_TRY(check_generation(told.generation));
-    PIF_TRY(check_tickets(told.published_tickets));
-    return take(told);
+                  fmt::format("a length of view {} was asked for, and one of view {} came", asked.view, said.view()));
+    PIF_TRY(check_file_length(format, answer.length));
+    PIF_TRY(check_generation(answer.generation));
+    PIF_TRY(check_tickets(answer.published_tickets));
+    return take(answer);
   };
   return request;
 }
 
-Result<LengthTold> ask_length(Peers& peers, access::Grant& grant, const LengthAsked& asked, const Format& format) {
-  LengthTold out;
+Result<LengthAnswer> ask_length(Peers& peers, access::Grant& grant, const LengthAsked& asked, const Format& format) {
+  LengthAnswer out;
   PIF_TRY(peers.run(grant, [&](access::Requests& requests) {
-    auto request = length_request(asked, format, [&out](const LengthTold& told) -> Status {
-      out = told;
+    auto request = length_request(asked, format, [&out](const LengthAnswer& answer) -> Status {
+      out = answer;
       return {};
     });
     request.patient = true;

@@ -16,16 +16,16 @@ struct LengthAsked {
   bool is_at_rest = false;    // kRetry while a range is under way
   bool is_of_deputy = false;  // the deputy lacks its part, and takes no notes before it has the answer
 };
-struct LengthTold {
+struct LengthAnswer {
   FileLength length;             // one that such a file can have
   std::uint64_t generation = 0;  // the sequencer's
   proto::PublishedTickets published_tickets;
 };
 [[nodiscard]] access::BulkRequest length_request(const LengthAsked& asked, const Format& format,
-                                                 std::function<Status(const LengthTold&)> take);
+                                                 std::function<Status(const LengthAnswer&)> take);
 // Asks, again while the LFS says kRetry, and waits for the answer. Called by a fiber.
-[[nodiscard]] Result<LengthTold> ask_length(Peers& peers, access::Grant& grant, const LengthAsked& asked,
-                                            const Format& format);
+[[nodiscard]] Result<LengthAnswer> ask_length(Peers& peers, access::Grant& grant, const LengthAsked& asked,
+                                              const Format& format);
 
 // Makes `length` the longer one of two lengths of one file, which only grows.
 inline void extend(FileLength& length, const FileLength& other) {

@@ -1,5 +1,5 @@
 // This LFS as a client of others: its connections to them, and requests under way. It shows a capability of its own
-// making, and only to LFSs that the PIF Server has told it of. One thread.
+// making, and only to LFSs that it knows from the PIF Server. One thread.
 #pragma once
 
 #include <functional>

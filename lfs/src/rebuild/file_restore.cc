@@ -109,11 +109,11 @@ Status FileRestore::find_length() {
   file_length_ = file_length_of(file_.file_length());
   const auto asked = who_knows_length();
   if (!asked) return take_own_length();
-  const Status told = ask_length(*asked);
-  if (told || told.error().code != Code::kUnavailable) return told;
+  const Status known = ask_length(*asked);
+  if (known || known.error().code != Code::kUnavailable) return known;
   // One that is not sure to be the sequencer yet does not say; its deputy does, for a round that is not the last one.
   const bool has_deputy = *asked == 0 && !is_final() && !is_deputy();
-  return has_deputy ? ask_length(parity::deputy_of(keeper_->layout)) : told;
+  return has_deputy ? ask_length(parity::deputy_of(keeper_->layout)) : known;
 }
 
 // No component belongs here before the first append, which makes one at LFS 0 and at its deputy.
@@ -156,11 +156,11 @@ bool FileRestore::is_first_alone() const {
 Status FileRestore::ask_length(LfsIndex lfs) {
   const bool was_first = is_final() && (keeper_->index == 0 || (lfs != 0 && lack_of(0)));
   const LengthAsked asked{lfs, file_.file(), lfs != 0, moment_.view, was_first, lfs == 0 && is_first_alone()};
-  PIF_TRY_VALUE(const LengthTold told, lfs::ask_length(keeping_.peers, *own_->grant, asked, keeper_->format()));
-  extend(file_length_, told.length);
-  are_tickets_whole_ = file_length_ == told.length;
-  grants_ = told.generation;
-  published_tickets_ = told.published_tickets;
+  PIF_TRY_VALUE(const LengthAnswer answer, lfs::ask_length(keeping_.peers, *own_->grant, asked, keeper_->format()));
+  extend(file_length_, answer.length);
+  are_tickets_whole_ = file_length_ == answer.length;
+  grants_ = answer.generation;
+  published_tickets_ = answer.published_tickets;
   return check_file_length(keeper_->format(), file_length_);
 }
 

@@ -1,7 +1,7 @@
 // Files of which this LFS lacks its part though it takes part again: others that it needs for them are away, or
-// damaged. The PIF Server is told first, so that others who come back know that they need not wait for what is not
-// here; then the catalogue has them, for an LFS that is started again serves at once. A file leaves in the same order.
-// One thread.
+// damaged. The PIF Server hears of them first, so that others who come back know that they need not wait for what is
+// not here; then the catalogue has them, for an LFS that is started again serves at once. A file leaves in the same
+// order. One thread.
 #pragma once
 
 #include <functional>

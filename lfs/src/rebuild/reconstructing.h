@@ -1,6 +1,6 @@
 // Rows of an LFS that is away, out of what this LFS keeps of their parity: frames, or pages and the other members'
 // rows. And descriptors for those who compute that themselves. An LFS that has its rows, and only wants to know whether
-// they are right, is told what they hash to where they cannot be rebuilt: that needs no other member.
+// they are right, gets their hashes where they cannot be rebuilt: that needs no other member.
 #pragma once
 
 #include <memory>

@@ -58,7 +58,7 @@ namespace {
 
 constexpr std::size_t kUncoveredMax = 100;  // lines
 
-// A record may have been filled up since this LFS was told of a length: then the copy of all of it serves.
+// A record may have been filled up since this LFS has learnt a length: then the copy of all of it serves.
 bool has_copy(const component::FrameIndex& index, RecordNumber record, std::uint32_t bytes) {
   const auto [begin, end] = index.frames.equal_range(record);
   return std::any_of(begin, end, [bytes](const auto& one) { return one.second.bytes >= bytes; });
@@ -138,7 +138,7 @@ Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue
   PIF_TRY(read_identity(storage, root));
   PIF_TRY(catalogue::check_version(catalogue));
   RedoLog log(storage, log_folder(root), 0);
-  // As a file system's checker does with its journal: what was acknowledged goes home first.
+  // As a file system's checker does with its journal: what was acknowledged is replayed first.
   PIF_TRY(raise_root(storage, catalogue, root));
   PIF_TRY(replay_log(storage, catalogue, root, log));
   CheckReport report;

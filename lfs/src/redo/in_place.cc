@@ -31,8 +31,8 @@ Status write_chunks(const component::Shape& shape, component::Files& files, std:
 
 }  // namespace
 
-Status write_home(const component::Shape& shape, component::Files& files, std::uint64_t first_chunk,
-                  std::span<const std::byte> bytes, component::Tail& tail) {
+Status write_in_place(const component::Shape& shape, component::Files& files, std::uint64_t first_chunk,
+                      std::span<const std::byte> bytes, component::Tail& tail) {
   PIF_ASSERT(shape.chunk_bytes > 0);
   const std::uint64_t begin = first_chunk * shape.chunk_bytes;
   if (begin >= tail.bytes) return {};
@@ -40,8 +40,8 @@ Status write_home(const component::Shape& shape, component::Files& files, std::u
                       tail, [&](std::uint64_t i, auto chunk) { return shape.data_sum(first_chunk + i, chunk); });
 }
 
-Status change_home(const component::Shape& shape, component::Files& files, std::uint64_t first_chunk,
-                   const Changes& changes, component::Tail& tail) {
+Status change_in_place(const component::Shape& shape, component::Files& files, std::uint64_t first_chunk,
+                       const Changes& changes, component::Tail& tail) {
   PIF_ASSERT(shape.chunk_bytes > 0);
   const std::uint64_t begin = first_chunk * shape.chunk_bytes;
   if (begin >= tail.bytes) return {};
@@ -56,7 +56,7 @@ Status change_home(const component::Shape& shape, component::Files& files, std::
   });
 }
 
-Status sync_home(component::Files& files) {
+Status sync_data_and_sums(component::Files& files) {
   PIF_ASSERT(files.data && files.sums);
   PIF_TRY(files.data->sync());
   return files.sums->sync();

@@ -1,5 +1,5 @@
-// log/redo.log, in which earlier releases kept overwrites on their way home (docs/FORMAT.md "Redo log of earlier
-// releases"). It is read once.
+// log/redo.log, in which earlier releases kept overwrites that were not in place yet (docs/FORMAT.md "Redo log of
+// earlier releases"). It is read once.
 #pragma once
 
 #include <string>

@@ -20,13 +20,13 @@ namespace {
 
 constexpr std::size_t kPutsMax = 1024;  // per transaction
 
-// Brings entries home, one after another, and remembers what they changed.
+// Replays entries, one after another, and remembers what they changed.
 class Replayer {
  public:
   Replayer(component::Storage& storage, kv::Store& catalogue, std::string root)
       : storage_(storage), catalogue_(catalogue), root_(std::move(root)) {}
 
-  // False: it was home already.
+  // False: it was in place already.
   Result<bool> replay(const LogEntry& entry, std::uint64_t number);
   Status finish();  // in-place data durable, then the sums of their tails
 
@@ -80,10 +80,10 @@ Result<bool> Replayer::replay_chunks(const LogEntry& entry, std::uint64_t number
   if (!files) return fail(std::move(files.error()));
   auto tail = tail_of(*state);
   if (entry.type == LogEntryType::kChunks) {
-    PIF_TRY(write_home(shape, *files, entry.first_chunk, entry.data, tail));
+    PIF_TRY(write_in_place(shape, *files, entry.first_chunk, entry.data, tail));
   } else {
     PIF_TRY_VALUE(const Changes changes, decode_changes(entry.data, entry.chunk_bytes));
-    PIF_TRY(change_home(shape, *files, entry.first_chunk, changes, tail));
+    PIF_TRY(change_in_place(shape, *files, entry.first_chunk, changes, tail));
   }
   set_tail(*state, tail);
   state->set_log_applied(number);
@@ -97,7 +97,7 @@ Status Replayer::finish() {
     PIF_ASSERT(states_.contains(id) && states_.at(id), id);
     PIF_TRY_VALUE(auto files, component::open_files(storage_, component::stem(root_, FileId(id)), shape.format,
                                                     component::OpenMode::kWrite));
-    PIF_TRY(sync_home(files));
+    PIF_TRY(sync_data_and_sums(files));
     changed.push_back(&*states_.at(id));
   }
   for (std::size_t begin = 0; begin < changed.size(); begin += kPutsMax) {
@@ -131,7 +131,7 @@ Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::
   };
   PIF_TRY_VALUE(const auto older, replay_older_log(storage, older_log_path(root), replay));
   PIF_TRY(log.open(replay));
-  if (entries > 0) spdlog::info("{} entries of the redo log brought home", entries);
+  if (entries > 0) spdlog::info("{} entries of the redo log replayed", entries);
   PIF_TRY(replayer.finish());
   PIF_TRY_VALUE(const auto numbers, catalogue::numbers(catalogue));
   // They never go back, even behind what a lost log had given out.

@@ -8,7 +8,7 @@
 
 namespace pif::lfs {
 
-// Opens `log`, brings its entries home, makes in-place data and tail sums durable, and starts the log over. A log of an
+// Opens `log`, replays its entries, makes in-place data and tail sums durable, and starts the log over. A log of an
 // earlier release comes first, and is removed.
 [[nodiscard]] Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::string& root,
                                 RedoLog& log);

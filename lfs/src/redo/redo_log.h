@@ -28,7 +28,7 @@ namespace pif::lfs {
 
 class RedoLog {
  public:
-  // False: it was home already, and nothing was done.
+  // False: it was in place already, and nothing was done.
   using Replay = std::function<Result<bool>(const LogEntry& entry, std::uint64_t number)>;
 
   // folder: that of the two files.
@@ -59,8 +59,8 @@ class RedoLog {
   bool failed() const { return failed_; }  // a sync failed: nothing is known of the log until it is opened again
   std::uint64_t last_number() const { return last_number_; }
 
-  // At a start, when all entries are home: begins a round with the requests that were found, if the log has entries or
-  // its numbers are too low. Makes sure that head and names are on the disk. Later numbers are above `number`.
+  // At a start, when all entries are in place: begins a round with the requests that were found, if the log has entries
+  // or its numbers are too low. Makes sure that head and names are on the disk. Later numbers are above `number`.
   [[nodiscard]] Status confirm(std::uint64_t number);
   // Begins a round, in which `requests` are known; the next entry's number will be above `number` and all before. Any
   // thread, nothing else meanwhile.

@@ -58,7 +58,7 @@ Status Managing::restore(FileId file) {
 Status Managing::quarantine(FileId file) {
   auto found = context_.components.find(file);
   if (!found) return found.error().code == Code::kNotFound ? Status() : Status(fail(std::move(found.error())));
-  if (!(*found)->catalogued) return remove(file, false);  // being made: nobody was told that it is durable
+  if (!(*found)->catalogued) return remove(file, false);  // being made: nobody has heard that it is durable
   spdlog::warn("file {} is not known to the server: its component goes into quarantine", name_of(file));
   PIF_TRY(context_.batch.commit_quarantine(*found));
   context_.components.went_into_quarantine(file);
@@ -237,7 +237,7 @@ Result<net::Packet> Managing::list_quarantine(const Request& request) {
       has_more = true;
       break;
     }
-    *out->add_components() = told_state(entry.state());
+    *out->add_components() = shown_state(entry.state());
     out->add_since(entry.since());
   }
   out->set_more(has_more);
@@ -264,7 +264,7 @@ Result<net::Packet> Managing::list_components(const Request& request, const prot
                               state->mutable_shape()->set_file(file.value);
                             }
                             bytes += state->ByteSizeLong();
-                            *out->add_components() = told_state(*state);
+                            *out->add_components() = shown_state(*state);
                             return true;
                           }));
   return reply;

@@ -17,7 +17,7 @@ constexpr unsigned kColdAtOnce = 4;     // of them under way: the executor's oth
 constexpr unsigned kColdTriesMax = 3;   // away from the loop, while others change the component
 constexpr unsigned kCopiesAtOnce = 2;
 
-// Appenders' keepers of parity see by it whether the rows are those that they were told of.
+// Appenders' keepers of parity see by it whether the rows are those that they know of.
 void add_generation(Result<net::Packet>& result, const Component& component) {
   if (result && result->envelope.has_read_reply())
     result->envelope.mutable_read_reply()->set_generation(component.state.generation());
@@ -231,7 +231,7 @@ Status Reading::lock_input(const Request& request, const ComponentPtr& component
 
 Result<net::Packet> Reading::descriptors(Component& component) {
   net::Packet reply;
-  *reply.envelope.mutable_attach_reply()->mutable_state() = component.told();
+  *reply.envelope.mutable_attach_reply()->mutable_state() = component.shown();
   if (component.mode == component::OpenMode::kRead || !component.mode) {
     PIF_TRY(context_.components.open_files(component, component::OpenMode::kRead));
     PIF_TRY_VALUE(reply.handles, component::share(*component.files));

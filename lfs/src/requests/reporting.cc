@@ -211,7 +211,7 @@ void Reporting::beat() {
   net::Packet packet = request();
   proto::Heartbeat& beat = *packet.envelope.mutable_heartbeat();
   *beat.mutable_node() = node_info();
-  *beat.mutable_kept() = context_.numbers.told();
+  *beat.mutable_kept() = context_.numbers.server_moment();
   beat.set_wall(context_.world.messenger.clock().wall_seconds());
   if (context_.standing != Standing::kServing) beat.set_stage(has_kept_ ? kConfirms : kAsks);
   beat.set_view(context_.view.index());

@@ -22,7 +22,7 @@ class Reporting {
   [[nodiscard]] Result<net::Packet> ask(net::Packet packet);
   // The next heartbeat is sent now: its answer has what has just changed.
   void beat_soon() { beat_by(context_.now()); }
-  // Trouble with the disk is told at once. Once per turn.
+  // Trouble with the disk is reported at once. Once per turn.
   void look_at_disk();
   // Why the server says that this process is to end, as it is lost; nothing: it may go on.
   const std::optional<std::string>& must_end() const { return must_end_; }

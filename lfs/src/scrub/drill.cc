@@ -15,7 +15,7 @@ namespace pif::lfs {
 namespace {
 
 constexpr std::size_t kEntriesAtOnce = 256;  // of the catalogue, in one turn of the loop
-constexpr std::size_t kErrorsMax = 100;      // that are told of
+constexpr std::size_t kErrorsMax = 100;      // that are reported
 constexpr std::size_t kPieceBytes = 1u << 20;
 constexpr std::uint64_t kPieceRows = 32768;
 constexpr std::uint64_t kFirstNumber = std::uint64_t{1} << 62;  // of files without names: others count from 0
@@ -158,13 +158,13 @@ Result<net::Packet> Drill::tell(wire::ViewState state) {
 
 bool Drill::leave() {
   const Time give_up_at = context_.now() + kViewPatience;
-  auto told = tell(wire::kViewLost);
-  if (told || access::is_lost(told.error().code)) {
+  auto said = tell(wire::kViewLost);
+  if (said || access::is_lost(said.error().code)) {
     while (own_state() != wire::kViewLost && context_.now() < give_up_at) news_.wait(give_up_at);
     return true;
   }
   ended_ = context_.now();
-  note(std::move(told.error()));
+  note(std::move(said.error()));
   return false;
 }
 
@@ -261,8 +261,8 @@ Result<FileLength> Drill::ask_length(const Component& c) {
   const bool is_first = c.state.shape().index() == 0;
   FileLength found;
   auto request = length_request({is_first ? parity::deputy_of(c.layout) : 0, c.file.value, is_first}, c.shape.format,
-                                [&found](const LengthTold& told) -> Status {
-                                  found = told.length;
+                                [&found](const LengthAnswer& answer) -> Status {
+                                  found = answer.length;
                                   return {};
                                 });
   request.patient = true;

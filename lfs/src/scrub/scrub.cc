@@ -299,8 +299,8 @@ bool Scrub::ask_length(ScrubJob& job, LfsIndex lfs) {
   const bool is_noted = lfs == parity::deputy_of(job.keeper.layout);
   const Status asked = keeping_.peers.run(**grant, [&](access::Requests& requests) {
     requests.add(
-        length_request({lfs, c.file.value, is_noted}, c.shape.format, [&job](const LengthTold& told) -> Status {
-          extend(job.published, told.length);
+        length_request({lfs, c.file.value, is_noted}, c.shape.format, [&job](const LengthAnswer& answer) -> Status {
+          extend(job.published, answer.length);
           return {};
         }));
   });

@@ -14,7 +14,7 @@ using component::kIndexChunkBytes;
 using component::kIndexStream;
 
 constexpr std::size_t kEndBytes = sizeof(std::uint64_t);
-constexpr std::size_t kUnknownMax = 4096;  // bad chunks of unknown bytes that are told of at once
+constexpr std::size_t kUnknownMax = 4096;  // bad chunks of unknown bytes that are reported at once
 
 // What a chunk's sum must be, of a partial last one as the catalogue has it.
 std::uint64_t sum_of(const component::Shape& shape, const BadChunk& chunk) {

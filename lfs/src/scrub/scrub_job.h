@@ -15,7 +15,7 @@ namespace pif::lfs {
 
 // The findings of a pass so far.
 struct ScrubReport {
-  static constexpr std::size_t kDamagesMax = 100;  // that are told of
+  static constexpr std::size_t kDamagesMax = 100;  // that are reported
   struct Damage {
     std::uint64_t file = 0;
     std::string text;

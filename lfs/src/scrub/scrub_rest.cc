@@ -75,8 +75,8 @@ Result<FileLength> ScrubRows::ask_length(std::uint64_t view) {
   FileLength found;
   PIF_TRY(job_.pass.keeping.peers.run(*grant_, [&](access::Requests& requests) {
     requests.add(length_request({sequencer, component_->file.value, false, view, true}, component_->shape.format,
-                                [&found](const LengthTold& told) -> Status {
-                                  found = told.length;
+                                [&found](const LengthAnswer& answer) -> Status {
+                                  found = answer.length;
                                   return {};
                                 }));
   }));

@@ -336,7 +336,7 @@ bool ScrubRows::repair() {
   return true;
 }
 
-// The others are told of. But what is wholly behind the published rows is no damage of the file.
+// The others are reported. But what is wholly behind the published rows is no damage of the file.
 void ScrubRows::take_those_to_write(bool may_write) {
   std::vector<BadChunk> to_write;
   for (BadChunk& bad : bad_) {

@@ -31,7 +31,7 @@ namespace pif::lfs::catalogue {
 [[nodiscard]] Result<proto::StoredNumbers> numbers(kv::Store& store);
 [[nodiscard]] Status put_numbers(kv::Transaction& transaction, const proto::StoredNumbers& numbers);
 
-// The newest view that this LFS was told (wire/views.h), packed; empty: none yet.
+// The newest view that this LFS has received (wire/views.h), packed; empty: none yet.
 [[nodiscard]] Result<std::string> view(kv::Store& store);
 [[nodiscard]] Status put_view(kv::Transaction& transaction, std::string_view packed);
 

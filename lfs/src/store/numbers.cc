@@ -9,7 +9,7 @@ Status Numbers::load(kv::Store& catalogue, std::uint64_t floor) {
   PIF_TRY_VALUE(record_, catalogue::numbers(catalogue));
   last_ = durable_ = std::max(record_.number(), floor);
   offered_ = record_.incarnation();
-  told_ = record_.kept();
+  server_moment_ = record_.kept();
   taken_back_ = record_.taken_back();
   return {};
 }
@@ -19,7 +19,7 @@ Result<proto::StoredNumbers> Numbers::put(kv::Transaction& transaction) {
   record.set_uuid(record_.uuid());
   record.set_incarnation(offered_);
   record.set_number(take());
-  *record.mutable_kept() = told_;
+  *record.mutable_kept() = server_moment_;
   record.set_taken_back(taken_back_);
   PIF_TRY(catalogue::put_numbers(transaction, record));
   return record;

@@ -1,8 +1,8 @@
 // The identity of a root, and how far it has come (docs/FORMAT.md "Who is how old"). One counter numbers every durable
 // change: commits of the catalogue and entries of the redo log.
 //
-// Rules: (1) a number is durable before anybody hears of it. (2) It is above all before it, over restarts too. (3) What
-// the server told is kept with the next commit, never for its own sake.
+// Rules: (1) a number is durable before anybody hears of it. (2) It is above all before it, over restarts too. (3) The
+// server's moment is stored with the next commit; no commit is made for it alone.
 #pragma once
 
 #include <algorithm>
@@ -36,9 +36,9 @@ class Numbers {
   std::uint64_t incarnation() const { return record_.incarnation(); }
   std::uint64_t durable() const { return durable_; }
   // The newest that is known of the server, in memory or on disk.
-  const proto::Moment& told() const { return told_; }
+  const proto::Moment& server_moment() const { return server_moment_; }
   std::uint64_t taken_back() const { return record_.taken_back(); }
-  std::uint64_t run() const { return told_.run(); }
+  std::uint64_t run() const { return server_moment_.run(); }
 
   // The server has admitted this LFS: with the next commit it is that incarnation.
   // taken_back: by a person's word.
@@ -49,15 +49,15 @@ class Numbers {
   // All later numbers are of this era, or a later one: above all that was done for this LFS while it was lost.
   void begin_era(std::uint32_t era) { last_ = std::max(last_, std::uint64_t{era} << wire::kEraShift); }
   // A server that this LFS goes along with has come so far.
-  void note_moment(const proto::Moment& moment) { told_ = moment; }
-  // Whether a word of that moment comes from the server that was told of last, and no older one of its run.
+  void note_moment(const proto::Moment& moment) { server_moment_ = moment; }
+  // Whether a word of that moment comes from the server that was heard last, and no older one of its run.
   bool is_of_server(const proto::Moment& moment) const {
-    return moment.run() == told_.run() && moment.index() >= told_.index();
+    return moment.run() == server_moment_.run() && moment.index() >= server_moment_.index();
   }
 
  private:
   proto::StoredNumbers record_;  // durable
-  proto::Moment told_;
+  proto::Moment server_moment_;
   std::uint64_t offered_ = 0;
   std::uint64_t last_ = 0;
   std::uint64_t durable_ = 0;

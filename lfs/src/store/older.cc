@@ -118,9 +118,9 @@ Result<DenseCopy> write_copy(component::Storage& storage, const std::string& roo
   // Readers get its descriptors: they must not be able to write.
   PIF_TRY_VALUE(auto files, component::open_files(storage, stem, shape.format, OpenMode::kRead));
   out.files = std::make_shared<component::Files>(std::move(files));
-  const auto told = told_state(stored);
-  PIF_ASSERT(out.tail.rows == told.rows() && out.tail.bytes == told.bytes(), out.tail.rows, out.tail.bytes, told.rows(),
-             told.bytes());
+  const auto shown = shown_state(stored);
+  PIF_ASSERT(out.tail.rows == shown.rows() && out.tail.bytes == shown.bytes(), out.tail.rows, out.tail.bytes,
+             shown.rows(), shown.bytes());
   return out;
 }
 
@@ -134,12 +134,12 @@ Error unprotected(FileId file) {
           {}};
 }
 
-proto::ComponentState told_state(const proto::ComponentState& stored) {
+proto::ComponentState shown_state(const proto::ComponentState& stored) {
   proto::ComponentState out = stored;
   if (!is_older(stored.shape().layout())) return out;
   const auto shape = shape_of(stored.shape());
   const auto layout = layout_of(stored.shape().layout());
-  if (!shape || !layout) return out;  // a damaged entry: told as it is
+  if (!shape || !layout) return out;  // a damaged entry: shown as it is
   component::Tail tail{rows_of(stored.shape(), *layout).count(stored.rows()), stored.bytes(), 0, 0};
   if (shape->format.is_fixed())
     tail.bytes -= std::min(tail.bytes, (stored.rows() - tail.rows) * shape->format.record_length);
@@ -148,10 +148,10 @@ proto::ComponentState told_state(const proto::ComponentState& stored) {
 }
 
 std::uint64_t dense_copy_bytes(const proto::ComponentState& stored) {
-  const auto told = told_state(stored);
-  const std::uint64_t sums = told.bytes() / std::max(stored.shape().chunk_bytes(), 1u) * sizeof(std::uint64_t);
+  const auto shown = shown_state(stored);
+  const std::uint64_t sums = shown.bytes() / std::max(stored.shape().chunk_bytes(), 1u) * sizeof(std::uint64_t);
   const bool has_index = !wire::format_of(stored.shape().format()).value_or(Format::variable()).is_fixed();
-  return told.bytes() + sums + (has_index ? told.rows() * sizeof(std::uint64_t) : 0);
+  return shown.bytes() + sums + (has_index ? shown.rows() * sizeof(std::uint64_t) : 0);
 }
 
 Result<DenseCopy> make_dense_copy(component::Storage& storage, const std::string& root,

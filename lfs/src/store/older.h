@@ -17,7 +17,7 @@ Error unprotected(FileId file);
 
 // The state of a component as others see it. stored: the catalogue's. An older one has the rows and bytes of its dense
 // copy; sums of partial last chunks are 0, for only the copy has them.
-proto::ComponentState told_state(const proto::ComponentState& stored);
+proto::ComponentState shown_state(const proto::ComponentState& stored);
 
 // It lasts as long as somebody has its files open: they have no names, and cannot be written.
 struct DenseCopy {

@@ -15,7 +15,7 @@ namespace pif::lfs {
 
 class WorkerHost {
  public:
-  // Told of each worker's connection that is one no more.
+  // Called for each worker's connection that is one no more.
   using OnGone = std::function<void(net::PeerId worker)>;
 
   // config and what world refers to outlive the host. Its operations are bound in `operations`. It lives as long as

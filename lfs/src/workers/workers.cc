@@ -22,7 +22,7 @@ Status check_part(const std::string& result) {
                                            result.size(), kPartBytesMax));
 }
 
-// Of one that failed: its last words are told with how it ended.
+// Of one that failed: its last words are sent with how it ended.
 std::string_view without_last_line(std::string_view words) {
   while (words.ends_with('\n')) words.remove_suffix(1);
   return words.substr(0, words.rfind('\n') + 1);

@@ -183,7 +183,7 @@ Status Outbox::apply(Answer& answer) {
   for (const std::uint64_t file : answer.removed) {
     const auto found = doomed_.find(file);
     if (found == doomed_.end() || std::erase(found->second.waiting, answer.node) == 0) continue;
-    PIF_ASSERT(found->second.expiry == 0, file, found->second.expiry);  // nobody is told of what is held
+    PIF_ASSERT(found->second.expiry == 0, file, found->second.expiry);  // nothing is sent about what is held
     if (!found->second.waiting.empty()) continue;
     // The row keeps all nodes until the last has answered: to tell one twice is harmless, and costs less than a write
     // each.

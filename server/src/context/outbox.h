@@ -18,7 +18,7 @@ namespace pif::server {
 
 inline constexpr std::size_t kSettleIdsMax = 1000;       // of one request
 inline constexpr std::size_t kDoomedInMemory = 200'000;  // more stay in the table until these are done
-inline constexpr std::size_t kCommittedQueued = 20'000;  // per node; an LFS asks about what it is not told
+inline constexpr std::size_t kCommittedQueued = 20'000;  // per node; an LFS asks about what it does not hear
 
 class Outbox {
  public:
@@ -38,15 +38,15 @@ class Outbox {
   // Releases what was loaded with an expiry that has passed.
   void expire_held(std::int64_t wall);
   void extend_held(std::uint64_t file, std::int64_t expiry);
-  // Whether somebody may have it open still: until that ends no LFS is told that it is gone. row: of a doomed file, of
+  // Whether somebody may have it open still: until that ends no LFS hears that it is gone. row: of a doomed file, of
   // this turn.
   bool is_held(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall) const;
 
   bool offer(net::Delivery& delivery) { return calls_.offer(delivery); }
-  // Notes in the table what was released before its time, in the same turn, before any LFS is told: a server that
+  // Notes in the table what was released before its time, in the same turn, before any LFS hears of it: a server that
   // starts again must not take such a file for one that somebody has open.
   [[nodiscard]] Status store_released(std::int64_t wall);
-  // Forgets in the table what everybody has been told; in a turn.
+  // Forgets in the table what everybody has answered; in a turn.
   [[nodiscard]] Status apply_answers();
   // Sends what may be sent.
   void pump(Time now, std::int64_t wall, const proto::Moment& moment);

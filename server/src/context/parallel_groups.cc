@@ -207,8 +207,8 @@ void ParallelGroups::enter(Group& group, State state, std::string why) {
 }
 
 void ParallelGroups::tell(Group& group, Member& member) {
-  if (!std::exchange(member.told, true)) ++group.told;
-  PIF_ASSERT(group.told <= group.joined, group.told, group.joined);
+  if (!std::exchange(member.is_informed, true)) ++group.informed;
+  PIF_ASSERT(group.informed <= group.joined, group.informed, group.joined);
 }
 
 void ParallelGroups::note_done(Group& group, Member& member, std::uint64_t done) {
@@ -264,7 +264,7 @@ void ParallelGroups::leave(std::uint64_t session, std::uint64_t group, std::uint
 
 void ParallelGroups::settle(ById::iterator at) {
   const Group& group = at->second;
-  if (group.has_ended() && group.told == group.joined) erase(at);
+  if (group.has_ended() && group.informed == group.joined) erase(at);
 }
 
 void ParallelGroups::erase(ById::iterator at) {

@@ -77,7 +77,7 @@ class ParallelGroups {
 
  private:
   // kOpen -> kBroken, kClosed, kCancelled; kBroken -> kCancelled. The last two have ended: the group goes when all
-  // members that it had have been told, or are gone.
+  // members that it had are informed, or gone.
   enum class State : std::uint8_t {
     kOpen,
     kBroken,     // a member is gone
@@ -87,7 +87,7 @@ class ParallelGroups {
   struct Member {
     std::uint64_t session = 0;  // 0: nobody yet
     std::uint64_t done = 0;     // rounds
-    bool told = false;          // that there are no more rounds; or it is gone
+    bool is_informed = false;   // that there are no more rounds; or it is gone
   };
   struct Group {
     Shape shape;
@@ -96,7 +96,7 @@ class ParallelGroups {
     std::uint64_t controller = 0;
     std::vector<Member> members;
     std::uint32_t joined = 0;
-    std::uint32_t told = 0;
+    std::uint32_t informed = 0;
     std::uint32_t lowest_free = 0;              // none below is free
     std::map<std::uint64_t, std::uint32_t> at;  // rounds done: how many members have done so many; n in all
     std::uint64_t released = 0;
@@ -124,7 +124,7 @@ class ParallelGroups {
   void cancel_awaits(Group& group);
   void lose_member(Group& group, std::uint32_t number, const std::string& program);
   void leave(std::uint64_t session, std::uint64_t group, std::uint32_t member);
-  // Forgets the group if it has ended and nobody is left to be told.
+  // Forgets the group if it has ended and nobody is left to be informed.
   void settle(ById::iterator at);
   void erase(ById::iterator at);
 

@@ -53,7 +53,7 @@ struct Node {
   std::int64_t twin_pid = 0;  // of another process that says it is this node, last logged
   // When it was last given a lease, or may have been: by the server's life before this one.
   Time leased{};
-  // How it is reached, as the others are told, and the number of that change; 0: they are not.
+  // How it is reached, as it is sent to the others, and the number of that change; 0: they are not.
   proto::NodeInfo peer;
   std::uint64_t peer_change = 0;
 };

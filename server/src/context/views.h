@@ -3,7 +3,7 @@
 //
 //   member -> lost -> rebuilding -> returning -> member;  lost -> returning;  rebuilding, returning -> lost
 //
-// Rules: (1) The index rises with each change that others are told. (2) The era of a node rises when it is lost and
+// Rules: (1) The index rises with each change that others get. (2) The era of a node rises when it is lost and
 // when it returns, never else. (3) Those absent (lost, rebuilding) are ordered by when they were lost. An order is
 // never given twice.
 #pragma once
@@ -24,7 +24,7 @@ struct Membership {
   std::uint32_t lost_order = 0;  // higher: lost later; 0: it is a member, or was returning by an older server
   std::uint32_t last_order = 0;  // the highest that it ever had: files that it lacks since then have it (FileLack)
   std::uint64_t index = 0;       // of the transaction that changed it last; 0: none did
-  // It lacks what its root should have: it is to be rebuilt before it is a member again. Not told.
+  // It lacks what its root should have: it is to be rebuilt before it is a member again. Others do not get this.
   bool is_incomplete = false;
 
   bool is_absent() const { return wire::is_absent(state); }
@@ -57,7 +57,7 @@ class Views {
   // Those absent, in the order in which they were lost.
   std::vector<std::uint32_t> absent() const;
   std::vector<std::uint32_t> returning() const;  // the same of these
-  // As it is told.
+  // As it is sent to others.
   proto::View view() const;
 
  private:

@@ -37,7 +37,7 @@ class Numbers {
   std::uint64_t run() const { return run_; }
   // The run, and the index of the last durable transaction.
   proto::Moment moment() const;
-  // Whether this directory's history has that moment. A run of 0 is no moment: nothing was told yet.
+  // Whether this directory's history has that moment. A run of 0 is no moment: nothing was heard yet.
   bool knows(const proto::Moment& kept) const;
   // From now on it does, by a person's word.
   [[nodiscard]] Status accept(const proto::Moment& kept);

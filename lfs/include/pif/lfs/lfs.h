@@ -88,12 +88,12 @@ struct Config {
   std::string uuid;        // of the root, 32 hex digits, as in pif.toml; empty: any (tests)
   KeyRing key;
   std::function<void()> look_at_keys;  // about once a second: brings `key` up to date; may be empty
-  proto::Endpoints endpoints;          // as told to others
+  proto::Endpoints endpoints;          // as others see it
   proto::Endpoints server;             // where the PIF Server is; all empty: work without one
   net::Route server_route = net::Route::kAuto;
   std::vector<proto::NodeInfo> peers;  // other LFSs, without a server to tell of them
   std::uint32_t uid = 0;               // whom this process runs as: without root, other users' workers are refused
-  std::int64_t pid = 0;                // as told to others
+  std::int64_t pid = 0;                // as others see it
   std::function<WorkerRules()> worker_rules;  // asked for each worker that starts; empty: those of WorkerRules
   // For a file system of several hosts. host: the name of this one in pif.toml. edition: returns the edition of
   // pif.toml here, and is called at each heartbeat. take_files: stores the files that the server's host has
@@ -101,7 +101,7 @@ struct Config {
   std::string host;
   std::function<std::uint64_t()> edition;
   std::function<Status(const google::protobuf::RepeatedPtrField<proto::ClusterFile>& files)> take_files;
-  std::uint64_t log_bytes = 64u << 20;  // redo log; when it is half full its entries go home and it starts over
+  std::uint64_t log_bytes = 64u << 20;  // redo log; when it is half full it is checkpointed
   std::size_t sync_all_from =
       8;  // as many components that are sealed at once are made durable by one sync of the whole disk
   // From so many bytes on rows are read for their parity through descriptors, where those are passed: they cost more
@@ -134,7 +134,7 @@ class Lfs {
   // Reads the catalogue and recovers: replays the redo log, removes what no catalogue entry owns. Idempotent.
   // kVersion (another format), kCorrupt, kNotFound (no root there), kInvalid (another root).
   [[nodiscard]] Status open();
-  // Serves until `stop` is set and the messenger woken. Errors only if it cannot go on, or is lost and told to end.
+  // Serves until `stop` is set and the messenger woken. Errors only if it cannot go on, or is lost and asked to end.
   [[nodiscard]] Status serve(const std::atomic<bool>& stop);
 
  private:
