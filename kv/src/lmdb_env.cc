@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "lmdb_pages.h"
+#include "pif/base/assert.h"
 #include "pif/base/handle.h"
 
 namespace pif::kv {
@@ -54,6 +55,7 @@ Status sync_folder(const std::string& path) {
 }
 
 Result<Env> plain_open(const std::string& path, unsigned tables, std::size_t map_bytes) {
+  PIF_ASSERT(map_bytes > 0);
   MDB_env* raw = nullptr;
   if (const int rc = mdb_env_create(&raw)) return fail_lmdb(rc, "cannot make a store", path);
   Env env(raw);
@@ -160,6 +162,7 @@ Status grow_env(MDB_env* env, const LmdbGrowth& growth, const std::string& path)
   mdb_env_info(env, &info);
   const std::size_t needed = 2 * used_bytes(env) + growth.headroom_bytes;
   if (info.me_mapsize >= needed) return {};
+  PIF_ASSERT(info.me_mapsize > 0, needed);  // it is doubled
   std::size_t bytes = info.me_mapsize;
   while (bytes < needed) bytes *= 2;
   if (const int rc = mdb_env_set_mapsize(env, bytes)) return fail_lmdb(rc, "cannot grow the store", path);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lmdb_env.h"
+#include "pif/base/assert.h"
 
 namespace pif::kv {
 namespace {
@@ -37,6 +38,7 @@ class LmdbStore final : public Store {
 class LmdbTransaction final : public Transaction {
  public:
   LmdbTransaction(LmdbStore& store, MDB_txn* txn, bool writes) : store_(store), txn_(txn), writes_(writes) {
+    PIF_ASSERT(txn_ != nullptr && !store_.open_, writes);
     store_.open_ = true;
   }
   ~LmdbTransaction() override { end(); }
@@ -52,6 +54,7 @@ class LmdbTransaction final : public Transaction {
 
   Status put(Table table, std::string_view key, std::string_view value) override {
     PIF_TRY(check_write(table));
+    PIF_ASSERT(scans_ == 0, table);  // what a scan hands out would move
     MDB_val k = to_val(key), v = to_val(value);
     const int rc = mdb_put(txn_, store_.opened_.tables[table], &k, &v, 0);
     if (rc != 0) return fail_lmdb(rc, "cannot write the store", store_.path_);
@@ -60,6 +63,7 @@ class LmdbTransaction final : public Transaction {
 
   Status erase(Table table, std::string_view key) override {
     PIF_TRY(check_write(table));
+    PIF_ASSERT(scans_ == 0, table);
     MDB_val k = to_val(key);
     const int rc = mdb_del(txn_, store_.opened_.tables[table], &k, nullptr);
     if (rc != 0 && rc != MDB_NOTFOUND) return fail_lmdb(rc, "cannot write the store", store_.path_);
@@ -70,9 +74,11 @@ class LmdbTransaction final : public Transaction {
               const std::function<bool(std::string_view, std::string_view)>& visit) override {
     PIF_TRY(check(table));
     PIF_TRY_VALUE(MDB_cursor * cursor, take_cursor(table));
+    ++scans_;
     MDB_val key = to_val(from), value{};
     int rc = mdb_cursor_get(cursor, &key, &value, from.empty() ? MDB_FIRST : MDB_SET_RANGE);
     while (rc == 0 && visit(to_view(key), to_view(value))) rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+    --scans_;
     give_back(table, cursor);
     if (rc != 0 && rc != MDB_NOTFOUND) return fail_lmdb(rc, "cannot read the store", store_.path_);
     return {};
@@ -89,6 +95,7 @@ class LmdbTransaction final : public Transaction {
 
   Status commit() override {
     if (txn_ == nullptr) return fail(Code::kInternal, "commit of a transaction that is over");
+    PIF_ASSERT(store_.open_ && scans_ == 0, scans_);
     if (!writes_) {
       end();
       return {};
@@ -121,6 +128,7 @@ class LmdbTransaction final : public Transaction {
     return cursor;
   }
   void give_back(Table table, MDB_cursor* cursor) {
+    PIF_ASSERT(cursor != nullptr && table < store_.cursors_.size(), table, store_.cursors_.size());
     if (writes_ || store_.cursors_[table] != nullptr) {
       mdb_cursor_close(cursor);
     } else {
@@ -130,6 +138,7 @@ class LmdbTransaction final : public Transaction {
 
   void end() {
     if (txn_ == nullptr) return;
+    PIF_ASSERT(store_.open_, writes_);
     if (writes_) {
       mdb_txn_abort(txn_);
     } else {
@@ -142,9 +151,11 @@ class LmdbTransaction final : public Transaction {
   LmdbStore& store_;
   MDB_txn* txn_;
   bool writes_;
+  unsigned scans_ = 0;  // under way, one within the other
 };
 
 LmdbStore::~LmdbStore() {
+  PIF_ASSERT(!open_);  // a transaction would go on with what is closed here
   for (MDB_cursor* cursor : cursors_) {
     if (cursor != nullptr) mdb_cursor_close(cursor);
   }

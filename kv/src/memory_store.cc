@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "pif/base/assert.h"
+
 namespace pif::kv {
 
 using Rows = std::map<std::string, std::string, std::less<>>;
@@ -22,6 +24,7 @@ class MemoryTransaction final : public Transaction {
  public:
   MemoryTransaction(std::shared_ptr<MemoryState> state, bool& open, bool writes)
       : state_(std::move(state)), changes_(state_->tables.size()), open_(open), writes_(writes) {
+    PIF_ASSERT(!open_, writes);
     open_ = true;
   }
   ~MemoryTransaction() override { end(); }
@@ -41,34 +44,24 @@ class MemoryTransaction final : public Transaction {
 
   Status put(Table table, std::string_view key, std::string_view value) override {
     PIF_TRY(check_write(table, key));
+    PIF_ASSERT(scans_ == 0, table);  // LMDB could not do it
     changes_[table].insert_or_assign(std::string(key), std::string(value));
     return {};
   }
 
   Status erase(Table table, std::string_view key) override {
     PIF_TRY(check_write(table, key));
+    PIF_ASSERT(scans_ == 0, table);
     changes_[table].insert_or_assign(std::string(key), std::nullopt);
     return {};
   }
 
-  // Merges the committed rows with the changes; a change hides the row under it.
   Status scan(Table table, std::string_view from,
               const std::function<bool(std::string_view, std::string_view)>& visit) override {
     PIF_TRY(check(table));
-    auto row = state_->tables[table].lower_bound(from);
-    auto change = changes_[table].lower_bound(from);
-    const auto rows_end = state_->tables[table].end();
-    const auto changes_end = changes_[table].end();
-    while (row != rows_end || change != changes_end) {
-      if (change == changes_end || (row != rows_end && row->first < change->first)) {
-        if (!visit(row->first, row->second)) return {};
-        ++row;
-        continue;
-      }
-      if (row != rows_end && row->first == change->first) ++row;
-      if (change->second && !visit(change->first, *change->second)) return {};
-      ++change;
-    }
+    ++scans_;
+    merge(table, from, visit);
+    --scans_;
     return {};
   }
 
@@ -86,7 +79,9 @@ class MemoryTransaction final : public Transaction {
 
   Status commit() override {
     if (ended_) return fail(Code::kInternal, "commit of a transaction that is over");
+    PIF_ASSERT(scans_ == 0 && changes_.size() == state_->tables.size(), scans_, changes_.size());
     for (std::size_t table = 0; table < changes_.size(); ++table) {
+      PIF_ASSERT(writes_ || changes_[table].empty(), table);
       for (auto& [key, value] : changes_[table]) {
         if (value) {
           state_->tables[table].insert_or_assign(key, std::move(*value));
@@ -100,6 +95,25 @@ class MemoryTransaction final : public Transaction {
   }
 
  private:
+  // Merges the committed rows with the changes; a change hides the row under it.
+  void merge(Table table, std::string_view from,
+             const std::function<bool(std::string_view, std::string_view)>& visit) const {
+    auto row = state_->tables[table].lower_bound(from);
+    auto change = changes_[table].lower_bound(from);
+    const auto rows_end = state_->tables[table].end();
+    const auto changes_end = changes_[table].end();
+    while (row != rows_end || change != changes_end) {
+      if (change == changes_end || (row != rows_end && row->first < change->first)) {
+        if (!visit(row->first, row->second)) return;
+        ++row;
+        continue;
+      }
+      if (row != rows_end && row->first == change->first) ++row;
+      if (change->second && !visit(change->first, *change->second)) return;
+      ++change;
+    }
+  }
+
   Status check(Table table) const {
     if (ended_) return fail(Code::kInternal, "use of a transaction that is over");
     if (table >= changes_.size()) return fail(Code::kInternal, fmt::format("there is no table {}", table));
@@ -115,6 +129,7 @@ class MemoryTransaction final : public Transaction {
   }
   void end() {
     if (std::exchange(ended_, true)) return;
+    PIF_ASSERT(open_, writes_);
     open_ = false;
   }
 
@@ -123,11 +138,12 @@ class MemoryTransaction final : public Transaction {
   bool& open_;  // the store's
   bool writes_;
   bool ended_ = false;
+  unsigned scans_ = 0;  // under way, one within the other
 };
 
 class MemoryStore final : public Store {
  public:
-  explicit MemoryStore(std::shared_ptr<MemoryState> state) : state_(std::move(state)) {}
+  explicit MemoryStore(std::shared_ptr<MemoryState> state) : state_(std::move(state)) { PIF_ASSERT(state_ != nullptr); }
 
   Result<std::unique_ptr<Transaction>> read() override { return begin(false); }
   Result<std::unique_ptr<Transaction>> write() override { return begin(true); }

@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "pif/base/assert.h"
 #include "pif/base/checksum.h"
 
 namespace pif::kv {
@@ -25,6 +26,7 @@ void append_big_endian(std::string& key, T value) {
 }  // namespace
 
 void seal_in_place(std::string& value) {
+  PIF_ASSERT(value.size() >= kSumBytes, value.size());
   const std::uint64_t sum = hash_of(std::string_view(value).substr(kSumBytes));
   for (std::size_t i = 0; i < kSumBytes; ++i) value[i] = static_cast<char>(static_cast<unsigned char>(sum >> (8 * i)));
 }

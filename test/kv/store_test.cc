@@ -13,7 +13,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <stdexcept>
 
+#include "pif/base/assert.h"
 #include "pif/kv/lmdb_store.h"
 #include "pif/kv/memory_store.h"
 #include "pif/kv/value.h"
@@ -158,6 +160,24 @@ TEST_CASE("scans may nest within one read transaction") {
     }));
     CHECK(all == "[a:a=1 b=2 ][b:b=2 ]");
   }
+}
+
+[[noreturn]] void throw_it(const BrokenAssertion& broken) { throw std::logic_error(broken.to_string()); }
+
+TEST_CASE("to put or erase while a scan visits is an assertion, and changes nothing") {
+  World world(GENERATE(false, true));
+  world.put(kA, "a", "1");
+  const AssertionHandler before = set_assertion_handler(&throw_it);
+  const auto visited = [&](const auto& change) {
+    auto txn = world.write();
+    const auto visit = [&](std::string_view, std::string_view) { return change(*txn).has_value(); };
+    CHECK_THROWS_AS((void)txn->scan(kA, "", visit), std::logic_error);
+  };
+  visited([](Transaction& txn) { return txn.put(kA, "b", "2"); });
+  visited([](Transaction& txn) { return txn.erase(kA, "a"); });
+  set_assertion_handler(before);
+  CHECK(world.get(kA, "a") == "1");
+  CHECK(world.get(kA, "b") == std::nullopt);
 }
 
 TEST_CASE("erasing a key that is not there is no error") {
