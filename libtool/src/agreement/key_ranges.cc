@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "pif/base/assert.h"
 #include "pif/tool/head.h"
 #include "pif/tool/message.h"
 
@@ -46,6 +47,8 @@ Result<KeyRanges> KeyRanges::sample(Worker& worker, Team& team, const Input& inp
   KeyRanges ranges;
   for (std::uint64_t range = 1; range < worker.width() && !keys.empty(); ++range)
     ranges.firsts_.push_back(keys[range * keys.size() / worker.width()]);
+  PIF_ASSERT(ranges.firsts_.size() < worker.width(), ranges.firsts_.size(), worker.width());  // owner() is a rank
+  PIF_ASSERT(std::is_sorted(ranges.firsts_.begin(), ranges.firsts_.end()), ranges.firsts_.size());
   return ranges;
 }
 

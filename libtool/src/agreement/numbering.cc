@@ -54,6 +54,7 @@ class PackedCounts {
   }
   // The sum of the first i of them; i does not fall.
   std::uint64_t sum_before(std::uint64_t i) {
+    PIF_ASSERT(i >= next_, i, next_);
     if (is_bits_) {
       for (; next_ + 64 <= i; next_ += 64) {
         std::uint64_t word = 0;
@@ -99,6 +100,7 @@ Result<std::vector<std::uint32_t>> Numbering::slice(std::span<const std::uint32_
   std::vector<std::string> packed_counts(worker_.width());
   for (std::uint32_t rank = 0; rank < worker_.width() && input_.is_here(); ++rank) {
     const Range rows = rows_of(input_.index(), slice_of(rank));
+    PIF_ASSERT(own.begin <= rows.begin && rows.end <= own.end, rows.begin, rows.end, own.begin, own.end);
     packed_counts[rank] = pack_counts(counts.subspan(rows.begin - own.begin, rows.size()));
   }
   const std::vector<std::string_view> views(packed_counts.begin(), packed_counts.end());

@@ -143,14 +143,21 @@ Result<std::size_t> Controller::create_many(std::span<const Client::NewFile> fil
 }
 
 void Controller::set_file_length(std::size_t output, const FileLength& file_length) {
+  PIF_ASSERT(output < impl_->outputs.size(), output, impl_->outputs.size());
   impl_->outputs[output].file_length = file_length;
 }
 void Controller::set_copy_of(std::size_t output, std::size_t input) {
   PIF_ASSERT(output < impl_->outputs.size() && input < impl_->inputs.size(), output, input);
   impl_->outputs[output].copy_of = input;
 }
-File& Controller::input(std::size_t i) { return impl_->inputs[i]; }
-File& Controller::output(std::size_t i) { return impl_->outputs[i].file; }
+File& Controller::input(std::size_t i) {
+  PIF_ASSERT(i < impl_->inputs.size(), i, impl_->inputs.size());
+  return impl_->inputs[i];
+}
+File& Controller::output(std::size_t i) {
+  PIF_ASSERT(i < impl_->outputs.size(), i, impl_->outputs.size());
+  return impl_->outputs[i].file;
+}
 Report& Controller::report() { return impl_->report; }
 std::string Controller::trace() const { return impl_->trace.to_json(impl_->report, impl_->session.clock()); }
 bool Controller::is_cancelled() const { return impl_->options.is_cancelled && impl_->options.is_cancelled(); }
@@ -226,6 +233,7 @@ Result<Workers> Controller::Impl::workers_of(const Job& job) {
 }
 
 Result<job::JobDescription> Controller::Impl::describe(const Job& job, const Workers& workers) {
+  PIF_ASSERT(workers.size() > 0 && workers.stand_for.size() == workers.size(), workers.size());
   job::JobDescription description;
   description.set_version(kJobVersion);
   std::string secret;
@@ -386,6 +394,7 @@ tl::unexpected<Error> Controller::Impl::not_started(Error error) {
 }
 
 Status Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const Workers& workers) {
+  PIF_ASSERT(ends.size() == workers.size(), ends.size(), workers.size());
   report.workers = static_cast<std::uint32_t>(workers.size());
   for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
     const job::WorkerEnd& end = ends[rank];
@@ -443,6 +452,8 @@ Status Controller::Impl::check_rows(Made& made, const FileLength& file_length) {
 }
 
 Status Controller::Impl::start_seal(Made& made, const FileLength& file_length) {
+  const std::size_t width = client::parts_of(made.file).layout.width();
+  PIF_ASSERT(made.ends.empty() || made.ends.size() == width, made.ends.size(), width);  // empty: no job has run
   std::vector<access::ComponentEnd> ends;
   for (LfsIndex lfs = 0; lfs < made.ends.size(); ++lfs) {
     const job::ComponentEnd& end = made.ends[lfs];
@@ -451,6 +462,7 @@ Status Controller::Impl::start_seal(Made& made, const FileLength& file_length) {
   }
   made.sealing = std::make_unique<access::Sealing>();
   if (made.copy_of && stand_ins.is_empty()) {
+    PIF_ASSERT(*made.copy_of < inputs.size(), *made.copy_of, inputs.size());  // close_inputs() came too early
     File& source = inputs[*made.copy_of];
     if (has_parity_of(client::parts_of(made.file), client::parts_of(source)))
       made.sealing->set_copied_from(client::grant_of(source).capability());
@@ -468,6 +480,7 @@ Status Controller::Impl::finish_seals() {
   while (true) {
     bool are_all_done = true;
     for (Made& made : outputs) {
+      PIF_ASSERT(made.seals != nullptr && made.sealing != nullptr);
       PIF_TRY(made.seals->step());
       are_all_done = are_all_done && made.seals->idle();
     }
@@ -497,6 +510,7 @@ Status Controller::commit() {
   std::vector<File*> files;
   for (Made& made : impl.outputs) files.push_back(&made.file);
   const auto committed = client::commit_sealed_many(impl.session, files, file_lengths);
+  PIF_ASSERT(file_lengths.size() == files.size() && committed.size() == files.size(), files.size(), committed.size());
   for (std::size_t i = 0; i < files.size(); ++i) {
     PIF_TRY(committed[i]);
     impl.report.records += file_lengths[i].records;
@@ -507,6 +521,7 @@ Status Controller::commit() {
 }
 
 Result<File> Controller::read_unseen(std::size_t output) {
+  PIF_ASSERT(output < impl_->outputs.size(), output, impl_->outputs.size());
   std::vector<FileLength> file_lengths;
   PIF_TRY(impl_->seal(file_lengths));
   impl_->report.records += file_lengths[output].records;

@@ -78,6 +78,7 @@ JobRun::JobRun(client::Session& session, const ControllerOptions& options, std::
 // ---- starting -----------------------------------------------------------------------------------------------------
 
 Status JobRun::start(const std::string& description) {
+  PIF_ASSERT(spawning_.empty() && !is_described_, spawning_.size());  // once
   std::vector<proto::NodeInfo> infos;
   for (const auto& host : hosts_) infos.push_back(host.info);
   session_.prepare(infos);
@@ -121,6 +122,7 @@ Status JobRun::finish_spawning() {
 Status JobRun::start_tree(const std::string& description, std::size_t at) {
   const std::size_t count = nodes_.size();
   const std::size_t parts = std::min<std::size_t>(options_.fan_out, count);
+  PIF_ASSERT(parts > 0 && at <= description.size(), options_.fan_out, count, at);
   for (std::size_t part = 0; part < parts; ++part) {
     const std::size_t first = part * count / parts;
     net::Packet request;
@@ -146,6 +148,7 @@ Status JobRun::bring_program(const std::vector<std::uint32_t>& ranks) {
   std::vector<std::byte> part(kBulkBytes);
   for (std::uint64_t at = 0; at < size; at += part.size()) {
     PIF_TRY_VALUE(const std::size_t got, options_.image->read(at, part));
+    PIF_ASSERT(got <= part.size(), got);
     if (got < std::min<std::uint64_t>(part.size(), size - at))
       return fail(Code::kIo, fmt::format("{} became shorter while it was read", options_.program));
     for (const Host& host : hosts_) {
@@ -178,6 +181,7 @@ Result<std::uint64_t> JobRun::program_size(std::uint32_t rank) const {
 
 Status JobRun::send_program(std::uint32_t rank, std::uint64_t at, std::uint64_t size,
                             std::span<const std::byte> bytes) {
+  PIF_ASSERT(at + bytes.size() <= size, at, bytes.size(), size);
   proto::Spawn spawn = spawn_of(rank);
   spawn.set_program_at(at);
   spawn.set_program_size(size);
@@ -197,6 +201,7 @@ Status JobRun::send(std::vector<Part>& parts, const proto::NodeInfo& node, net::
 }
 
 Status JobRun::ask(Host& host) {
+  PIF_ASSERT(!host.waiting.has_value());
   proto::JobWait wait;
   wait.set_job(id_);
   wait.set_hold_ms(static_cast<std::uint32_t>(kHold / milliseconds(1)));
@@ -228,7 +233,10 @@ Result<std::vector<job::WorkerEnd>> JobRun::wait() {
   for (const auto& host : hosts_) {
     if (host.waiting) session_.caller().forget(*host.waiting);
   }
-  for (auto& node : nodes_) ends.push_back(std::move(*node.end));
+  for (auto& node : nodes_) {
+    PIF_ASSERT(node.end.has_value() && node.exited, ends.size());
+    ends.push_back(std::move(*node.end));
+  }
   return ends;
 }
 
@@ -260,6 +268,7 @@ Status JobRun::offer_room() {
   for (auto& host : hosts_) {
     if (!taker_ || !host.waiting || !host.lacked_room || !has_room(host)) continue;
     session_.caller().forget(*host.waiting);
+    host.waiting.reset();
     PIF_TRY(ask(host));
   }
   return {};
@@ -457,6 +466,7 @@ Status JobRun::take_progress(std::uint32_t rank, const std::string& bytes) {
 Status JobRun::take_letters(std::uint32_t rank, const job::LetterCounts& counts) {
   const auto lost = ledger_.take_wait(rank, counts);
   if (!lost) return {};
+  PIF_ASSERT(lost->from < nodes_.size() && lost->count > 0, lost->from, lost->count);
   const std::string how_many = lost->count == 1 ? "a message" : fmt::format("{} messages", lost->count);
   return worker_failed(
       rank, {Code::kUnavailable,
@@ -468,6 +478,7 @@ Status JobRun::take_letters(std::uint32_t rank, const job::LetterCounts& counts)
 }
 
 tl::unexpected<Error> JobRun::worker_failed(std::uint32_t rank, Error error) const {
+  PIF_ASSERT(rank < nodes_.size(), rank, nodes_.size());
   const std::string& name = nodes_[rank].info.name();
   const std::string by = error.node.empty() || error.node == name ? "" : error.node + ": ";
   // To a worker no command line is wrong, but what it reads: whoever started the tool did that rightly.

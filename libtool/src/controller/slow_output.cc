@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "pif/base/assert.h"
+
 namespace pif::tool {
 namespace {
 
@@ -15,6 +17,7 @@ constexpr std::size_t kPipeBytes = 4096;
 }  // namespace
 
 Status SlowOutput::write_once(int wait_ms, bool& is_written) {
+  PIF_ASSERT(at_ < waiting_.size(), at_, waiting_.size());
   is_written = false;
   pollfd out{STDOUT_FILENO, POLLOUT, 0};
   if (::poll(&out, 1, wait_ms) <= 0) return {};
@@ -24,6 +27,7 @@ Status SlowOutput::write_once(int wait_ms, bool& is_written) {
   if (written < 0) return fail_errno(errno, "cannot write to standard output");
   is_written = true;
   at_ += static_cast<std::size_t>(written);
+  PIF_ASSERT(at_ <= waiting_.size(), at_, waiting_.size());
   if (at_ > kBytesMax || at_ == waiting_.size()) {
     waiting_.erase(0, at_);
     at_ = 0;

@@ -21,6 +21,7 @@ StreamMerge::StreamMerge(std::size_t workers) : sources_(workers) {
 }
 
 std::size_t StreamMerge::room(std::uint32_t rank) const {
+  PIF_ASSERT(rank < sources_.size(), rank, sources_.size());
   const Source& source = sources_[rank];
   const std::size_t kept = left(source).size();
   if (kept < kBytesMax) return kBytesMax - kept;
@@ -30,7 +31,7 @@ std::size_t StreamMerge::room(std::uint32_t rank) const {
 Status StreamMerge::add(std::uint32_t rank, std::string_view bytes) {
   PIF_TRY(go_on());
   Source& source = sources_[rank];
-  PIF_ASSERT(!source.is_over, rank);
+  PIF_ASSERT(!source.is_over && source.at <= source.bytes.size(), rank, source.at, source.bytes.size());
   if (source.at > std::max(kCutFrom, source.bytes.size() / 2)) {
     source.bytes.erase(0, source.at);
     source.at = 0;
@@ -42,12 +43,14 @@ Status StreamMerge::add(std::uint32_t rank, std::string_view bytes) {
 
 Status StreamMerge::end(std::uint32_t rank) {
   PIF_TRY(go_on());
+  PIF_ASSERT(!sources_[rank].is_over, rank);
   sources_[rank].is_over = true;
   return sources_[rank].has_bytes > 0 ? Status() : drop(rank);
 }
 
 Status StreamMerge::drop(std::uint32_t rank) {
-  order_.erase({sources_[rank].reached, rank});
+  const std::size_t erased = order_.erase({sources_[rank].reached, rank});
+  PIF_ASSERT(erased == 1 && sources_[rank].is_over, rank);
   if (left(sources_[rank]).empty()) return {};
   return fail(Code::kInvalid, fmt::format("what worker {} streams ends within a frame", rank));
 }
@@ -66,7 +69,8 @@ Status StreamMerge::look(std::uint32_t rank) {
     if (!head->is_record()) source.at += FrameHead::kBytes;
   }
   if (source.reached != before) {
-    order_.erase({before, rank});
+    const std::size_t erased = order_.erase({before, rank});
+    PIF_ASSERT(erased == 1 && before < source.reached, rank);
     order_.insert({source.reached, rank});
   }
   return {};
@@ -77,6 +81,7 @@ Status StreamMerge::go_on() {
   if (!taken_) return {};
   const std::uint32_t rank = *std::exchange(taken_, std::nullopt);
   Source& source = sources_[rank];
+  PIF_ASSERT(source.has_bytes >= FrameHead::kBytes, rank, source.has_bytes);
   source.at += std::exchange(source.has_bytes, 0);
   PIF_TRY(look(rank));
   return source.is_over && source.has_bytes == 0 ? drop(rank) : Status();

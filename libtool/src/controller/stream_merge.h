@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "messages/frames.h"
+#include "pif/base/assert.h"
 #include "pif/tool/stream_taker.h"
 
 namespace pif::tool {
@@ -22,7 +23,10 @@ class StreamMerge {
   explicit StreamMerge(std::size_t workers);
 
   // How many bytes of its stream have come, and how many more may come now.
-  std::uint64_t come(std::uint32_t rank) const { return sources_[rank].come; }
+  std::uint64_t come(std::uint32_t rank) const {
+    PIF_ASSERT(rank < sources_.size(), rank, sources_.size());
+    return sources_[rank].come;
+  }
   std::size_t room(std::uint32_t rank) const;
   // More of it. kInvalid: it is no stream, or goes back.
   [[nodiscard]] Status add(std::uint32_t rank, std::string_view bytes);

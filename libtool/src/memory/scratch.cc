@@ -81,6 +81,7 @@ tl::unexpected<Error> Scratch::cannot_write(int error) const {
 }
 
 Result<std::uint64_t> Scratch::reserve(std::uint64_t bytes) {
+  PIF_ASSERT(!mapping_, size_, bytes);
   PIF_TRY(flush());
   const std::uint64_t begin = std::exchange(size_, size_ + bytes);
   if (::lseek(fd_.get(), static_cast<off_t>(size_), SEEK_SET) < 0) return cannot_write(errno);
@@ -111,6 +112,7 @@ Status Scratch::append(std::span<const std::byte> bytes) {
     if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
     return {};
   }
+  PIF_ASSERT(!mapping_, size_, bytes.size());
   PIF_TRY(flush());
   size_ += bytes.size();
   return write(bytes);
@@ -135,6 +137,7 @@ Status Scratch::allocate(std::uint64_t bytes) {
 }
 
 bool Scratch::load(std::uint64_t offset, std::uint64_t size) const {
+  PIF_ASSERT(offset <= mapped_.size() && size <= mapped_.size() - offset, offset, size, mapped_.size());
   const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t from = offset / page * page;
   void* const at = mapped_.data() + from;
@@ -154,6 +157,7 @@ Status Scratch::make_mapping() {
 }
 
 Result<Handle> Scratch::share() const {
+  PIF_ASSERT(used_ == 0, used_, size_);  // others would not see what is in the buffer
   Handle handle;
   handle.fd = UniqueFd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
   if (!handle.fd) return fail_errno(errno, "cannot pass a scratch file on");

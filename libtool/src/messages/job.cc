@@ -95,6 +95,7 @@ proto::NodeInfo brief(const proto::NodeInfo& node) {
 }
 
 bool are_near(const job::JobDescription& description, std::uint32_t a, std::uint32_t b) {
+  PIF_ASSERT(std::max(a, b) < static_cast<std::uint32_t>(description.nodes_size()), a, b, description.nodes_size());
   if (a == b || description.apart()) return a == b;
   return share_machine(description.nodes(static_cast<int>(a)), description.nodes(static_cast<int>(b)));
 }
@@ -114,6 +115,7 @@ unsigned share_of_threads(const job::JobDescription& description, std::uint32_t 
     ++workers;
     if (static_cast<std::uint32_t>(other) < rank) ++before;
   }
+  PIF_ASSERT(before < workers, before, workers);  // the worker shares its machine with itself
   return std::max(threads / workers + (before < threads % workers ? 1 : 0), 1U);
 }
 

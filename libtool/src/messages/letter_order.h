@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "pif/base/assert.h"
+
 namespace pif::tool {
 
 // T: a letter. A missing letter holds up those after it: a lost letter is never a gap that nobody notices. A caller
@@ -18,13 +20,16 @@ class LetterOrder {
 
   // number: from 1.
   void add(std::uint64_t number, T letter) {
+    PIF_ASSERT(number > 0, next_);
     if (number == next_ || (number > next_ && waiting_.size() < kWaitingMax))
       waiting_.emplace(number, std::move(letter));
   }
   // The next one, if it has come.
   std::optional<T> take() {
     const auto first = waiting_.begin();
-    if (first == waiting_.end() || first->first != next_) return std::nullopt;
+    if (first == waiting_.end()) return std::nullopt;
+    PIF_ASSERT(first->first >= next_, first->first, next_);  // each is taken once
+    if (first->first != next_) return std::nullopt;
     std::optional<T> letter(std::move(first->second));
     waiting_.erase(first);
     ++next_;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/packed.h"
 
 namespace pif::tool {
@@ -45,6 +46,8 @@ Status ValueStep::take(const Channel<Part>::Item& item) {
 }
 
 Result<std::string> ValueStep::receive(std::uint32_t from) {
+  // Nobody else's value is taken: it would be waited for in vain.
+  PIF_ASSERT(std::find(senders_.begin(), senders_.end(), from) != senders_.end(), from, senders_.size());
   PIF_TRY(talk_.until([&] { return values_[from].is_whole(); }));
   return std::move(values_[from].bytes);
 }

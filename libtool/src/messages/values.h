@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "pif/base/assert.h"
 #include "pif/tool/channel.h"
 
 namespace pif::tool {
@@ -15,7 +16,10 @@ namespace pif::tool {
 class Tree {
  public:
   static constexpr std::uint32_t kFanOut = 8;
-  Tree(std::uint32_t rank, std::uint32_t width) : rank_(rank), width_(width) {}
+  // rank: below width.
+  Tree(std::uint32_t rank, std::uint32_t width) : rank_(rank), width_(width) {
+    PIF_ASSERT(rank_ < width_, rank_, width_);
+  }
   std::optional<std::uint32_t> parent() const {
     return rank_ == 0 ? std::nullopt : std::optional<std::uint32_t>((rank_ - 1) / kFanOut);
   }

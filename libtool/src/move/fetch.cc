@@ -92,6 +92,7 @@ Status Fetch::plan(Worker& worker, std::span<const RecordNumber> numbers) {
       return fail(Code::kInvalid, fmt::format("{} has no record {}: it has {}", input_.file().path, numbers[i],
                                               input_.file_length().records));
     const Cell cell = input_.layout().locate(numbers[i]);
+    PIF_ASSERT(cell.lfs < ranks.size(), cell.lfs, ranks.size());
     sought.push_back({ranks[cell.lfs], cell.row, i});
   }
   std::sort(sought.begin(), sought.end());
@@ -118,6 +119,7 @@ Status Fetch::ask(std::uint32_t rank) {
 
 Status Fetch::take_gift(Channel<Given>::Item item) {
   Wanted& wanted = wanted_[item.from];
+  PIF_ASSERT(wanted.records.size() <= wanted.rows.size(), wanted.records.size(), wanted.rows.size());
   std::span<const std::byte> rest = std::as_const(item.body).span();
   const auto lengths = PackedNumbers<std::uint32_t>::take(rest, item.head.count);
   if (!lengths || item.head.count > wanted.rows.size() - wanted.records.size())
@@ -150,6 +152,7 @@ Status Fetch::take_ask(Channel<Asked>::Item item) {
 
 // A message full of the first task's records: rows that are close together are read at once.
 Status Fetch::give() {
+  PIF_ASSERT(!tasks_.empty());
   Task& task = tasks_.front();
   std::vector<std::uint32_t> lengths;
   std::vector<std::byte> records;
@@ -159,6 +162,7 @@ Status Fetch::give() {
     std::size_t end = task.done + 1;
     while (end < task.rows.size() && task.rows[end] - task.rows[end - 1] <= kGapRows) ++end;
     PIF_TRY(input_.read(first, task.rows[end - 1] + 1 - first, kReplyBytes, batch));
+    PIF_ASSERT(batch.first == first && batch.count > 0, first, batch.first, batch.count);  // so at least one is done
     Row row = batch.first;
     batch.for_each([&](std::span<const std::byte> record) {
       if (task.done == end || row++ != task.rows[task.done]) return;
@@ -189,6 +193,7 @@ RowBatch Fetch::batch() const {
   RowBatch batch;
   batch.count = places_.size();
   for (const Place& place : places_) {
+    PIF_ASSERT(place.at < wanted_[place.rank].records.size(), place.rank, place.at);
     const auto record = wanted_[place.rank].records[place.at];
     batch.lengths.push_back(static_cast<std::uint32_t>(record.size()));
     batch.data.insert(batch.data.end(), record.begin(), record.end());

@@ -63,6 +63,7 @@ void OrderedOutput::join(Talk& talk) {
 }
 
 void OrderedOutput::put(RecordNumber number, std::span<const std::byte> record) {
+  PIF_ASSERT(number < impl_->file_length.records, number, impl_->file_length.records);
   const bool is_last = impl_->output.format().is_fixed() && number + 1 == impl_->file_length.records;
   impl_->sender.put(number, {}, is_last ? impl_->last_record(number, record) : record);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "pif/base/assert.h"
 #include "pif/tool/scatter.h"
 
 namespace pif::tool {
@@ -52,6 +53,7 @@ struct Partition::Impl {
 
 Status Partition::Impl::gather(Worker& worker, Team& team, Input& input, const Owner& owner) {
   Scatter scatter(team, worker.width(), [this](std::uint32_t from, std::span<const std::byte> come) {
+    PIF_ASSERT(from < sources.size(), from, sources.size());
     return sources[from].scratch.append(come);
   });
   RowBatch batch;
@@ -111,6 +113,7 @@ Result<bool> Partition::next(RowBatch& batch) {
     const auto rank = impl_->first();
     if (!rank) break;
     Source& source = impl_->sources[*rank];
+    PIF_ASSERT(source.head && source.head->length <= source.rest.size(), *rank, source.rest.size());
     const auto record = source.rest.first(source.head->length);
     batch.data.insert(batch.data.end(), record.begin(), record.end());
     batch.lengths.push_back(source.head->length);
@@ -119,6 +122,7 @@ Result<bool> Partition::next(RowBatch& batch) {
     source.rest = source.rest.subspan(record.size());
     if (!source.go_on()) return sent_nonsense(*rank, "records that are cut off");
   }
+  PIF_ASSERT(batch.lengths.size() == batch.count && impl_->numbers.size() == batch.count, batch.count);
   return batch.count > 0;
 }
 

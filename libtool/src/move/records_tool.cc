@@ -83,6 +83,7 @@ Status Work::keep(const Piece& piece, Kept& kept) const {
 }
 
 Status Work::go_over(Range rows, std::vector<std::uint32_t>& counts, Kept* kept) {
+  PIF_ASSERT(!pieces_.empty() && functions_.size() == pieces_.size(), functions_.size(), pieces_.size());
   input_.go_over(rows);
   while (true) {
     std::size_t read = 0;
@@ -100,6 +101,7 @@ Status Work::go_over(Range rows, std::vector<std::uint32_t>& counts, Kept* kept)
 }
 
 Status Work::end() {
+  PIF_ASSERT(!functions_.empty());
   for (std::size_t i = 1; i < functions_.size(); ++i) PIF_TRY(functions_[0]->add(functions_[i]->found()));
   worker_.set_result(functions_[0]->found());
   return {};
@@ -114,6 +116,7 @@ Status number_all(Worker& worker, Team& team, Input& input, Work& work, Kept& ke
     counts.clear();
     PIF_TRY(work.go_over(numbering.rows(), counts, &kept));
     PIF_TRY_VALUE(const auto numbers, numbering.next(counts));
+    PIF_ASSERT(numbers.size() == counts.size(), numbers.size(), counts.size());
     std::vector<RowNumbers> there;
     for (std::size_t i = 0; i < counts.size(); ++i)
       if (counts[i] > 0) there.push_back({numbers[i], counts[i]});

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "pif/base/assert.h"
+
 namespace pif::tool {
 namespace {
 
@@ -87,7 +89,9 @@ std::vector<Report::Comparison> Report::comparisons() const {
   if (is_off(whole) && !all.empty()) {
     const auto most = std::max_element(all.begin(), all.end(),
                                        [](const auto& a, const auto& b) { return difference(a) < difference(b); });
-    whole.to_blame = fmt::format("{}: {}", most->part, prediction->find(most->part)->largest());
+    const PhasePrediction* const predicted = prediction->find(most->part);
+    PIF_ASSERT(predicted != nullptr, all.size());
+    whole.to_blame = fmt::format("{}: {}", most->part, predicted->largest());
   }
   all.push_back(std::move(whole));
   return all;

@@ -35,7 +35,9 @@ Result<Flow*> Talk::flow(std::uint32_t from, std::uint32_t channel) const {
 }
 
 Status Talk::post(std::uint32_t to, job::Mail mail, net::Buffer body) {
+  PIF_ASSERT(to < lines_.size(), to, lines_.size());
   Line& line = lines_[to];
+  PIF_ASSERT(line.sent >= line.sent_taken && line.sent - line.sent_taken <= kLettersMax, line.sent, line.sent_taken);
   if (!line.queue.empty() || line.sent - line.sent_taken >= kLettersMax) {
     line.queue.emplace_back(std::make_shared<job::Mail>(std::move(mail)), std::move(body));
     return {};
@@ -147,7 +149,10 @@ Flow::Flow(Talk& talk, std::uint32_t channel, ChannelOptions options, Take take)
   PIF_ASSERT(is_new, channel_);
 }
 
-Flow::~Flow() { flows_->erase(channel_); }
+Flow::~Flow() {
+  const std::size_t erased = flows_->erase(channel_);
+  PIF_ASSERT(erased == 1, channel_);
+}
 
 Status Flow::send(std::uint32_t to, std::string head, net::Buffer body, std::uint64_t bytes, Range rows) {
   PIF_ASSERT(to < to_.size(), to, to_.size());
@@ -179,6 +184,7 @@ Status Flow::take_limit(std::uint32_t from, std::uint64_t limit) {
   while (!receiver.queue.empty() && receiver.credit.allows(receiver.queue.front().bytes, receiver.queue.front().rows)) {
     Queued next = std::move(receiver.queue.front());
     receiver.queue.pop_front();
+    PIF_ASSERT(queued_bytes_ >= next.bytes + Credit::kMessageBytes, queued_bytes_, next.bytes);
     queued_bytes_ -= next.bytes + Credit::kMessageBytes;
     PIF_TRY(transmit(from, std::move(next)));
   }
@@ -195,6 +201,7 @@ Status Flow::take(std::uint32_t from, std::string_view head, net::Buffer body) {
   From& sender = from_[from];
   const std::uint64_t cost = to_[from].credit.cost(body.size());
   if (!is_rows()) {
+    PIF_ASSERT(sender.come >= sender.settled, sender.come, sender.settled);
     if (!Credit::fits(sender.come - sender.settled, cost, options_.window))
       return sent_nonsense(from, fmt::format("more than it may on channel {}", channel_));
     sender.come += cost;
@@ -222,6 +229,7 @@ Status Flow::rise(std::uint32_t from, std::uint64_t settled) {
 
 Status Flow::tell(std::uint32_t from) {
   From& sender = from_[from];
+  PIF_ASSERT(sender.granted <= sender.settled, sender.granted, sender.settled);
   if (sender.granted == sender.settled || !sender.is_granted) return {};
   sender.granted = sender.settled;
   const std::uint64_t limit = sender.settled + options_.window;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "worker/trace.h"
 
@@ -19,6 +20,7 @@ Component::Component(component::Storage& storage, access::FileParts parts, std::
 }
 
 Status Input::open() {
+  PIF_ASSERT(rows_ == 0 && bytes_ == 0, rows_, bytes_);  // once
   const component::Tail tail = reader().tail();
   const std::uint64_t expected = layout().rows(index(), file_length().records);
   if (tail.rows < expected) {
@@ -67,6 +69,7 @@ Status Input::read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& 
   } else {
     PIF_TRY(read_variable(bytes, batch));
   }
+  PIF_ASSERT(batch.count > 0 && batch.count <= rows() - batch.first, batch.first, batch.count, rows());
   bytes_read_ += batch.data.size();
   span.set_bytes(batch.data.size());
   return {};
@@ -77,12 +80,14 @@ Status Input::read_fixed(RowBatch& batch) const {
   batch.data.resize(batch.count * length);  // rows in full, since the reader may use all of the last one's place
   PIF_TRY(reader().read_rows(batch.first, batch.count, {batch.data.data(), length}));
   const std::uint64_t end = std::min((batch.first + batch.count) * length, bytes());
+  PIF_ASSERT(end >= batch.first * length, batch.first, batch.count, bytes());
   batch.data.resize(end - batch.first * length);
   return {};
 }
 
 Status Input::read_variable(std::size_t bytes, RowBatch& batch) const {
   const std::uint64_t most = std::min(batch.count, kIndexRows);
+  PIF_ASSERT(most > 0, batch.first);
   std::vector<std::uint64_t> ends(most + 1);
   PIF_TRY(reader().read_ends(batch.first, most, ends));
   std::uint64_t count = 1;
@@ -130,6 +135,7 @@ Status Output::write(const RowBatch& batch) {
 }
 
 void Output::set_tail(const component::Tail& tail, bool cloned) {
+  PIF_ASSERT(is_made() && !cloned_, tail.rows);
   sink_->set_end(tail);
   cloned_ = cloned;
 }
@@ -137,6 +143,7 @@ void Output::set_tail(const component::Tail& tail, bool cloned) {
 std::uint64_t Output::bytes_written() const { return sink_ ? sink_->bytes() : 0; }
 
 Result<component::Tail> Output::finish() {
+  PIF_ASSERT(is_made() && access_ != nullptr);
   PIF_TRY_VALUE(const access::ComponentEnd end, sink_->finish());
   access_->close();  // the LFS seals only what nobody may write to any more
   return end.tail;

@@ -71,6 +71,7 @@ Result<net::PeerId> Mail::peer(std::uint32_t rank) {
 }
 
 Status Mail::send(std::uint32_t rank, job::Mail mail, net::Buffer body) {
+  PIF_ASSERT(mail.number() == 0, rank, mail.number());  // it is numbered here, once
   PIF_TRY_VALUE(const net::PeerId id, peer(rank));
   TraceSpan span(worker_.impl_->trace.get(), "send", rank);
   const std::uint64_t bytes = body.size() + mail.item().head().size();
@@ -133,6 +134,7 @@ std::optional<Letter> Mail::kept() {
 job::LetterCounts Mail::letters() const {
   job::LetterCounts counts;
   if (far_.empty()) return counts;
+  PIF_ASSERT(far_.size() == worker_.width(), far_.size(), worker_.width());
   for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
     const auto sent = sent_.find(rank);
     counts.add_sent(sent == sent_.end() ? 0 : sent->second);

@@ -164,6 +164,7 @@ Status Team::pass(std::uint32_t to, std::span<const std::uint32_t> owners, const
   job::Mail letter;
   Handles handles;
   for (const std::uint32_t owner : owners) {
+    PIF_ASSERT(owner < all.size(), owner, all.size());
     for (const Handle& handle : all[owner]) {
       if (handles.size() == kPassedAtOnce) {
         PIF_TRY(mail_->pass(to, letter, std::exchange(handles, {})));
@@ -173,6 +174,7 @@ Status Team::pass(std::uint32_t to, std::span<const std::uint32_t> owners, const
       PIF_TRY_VALUE(handles.emplace_back(), another(handle));
     }
   }
+  PIF_ASSERT(letter.pass().owners_size() == static_cast<int>(handles.size()), handles.size());
   letter.mutable_pass()->set_is_last(true);
   return mail_->pass(to, letter, std::move(handles));
 }
@@ -181,9 +183,11 @@ Status Team::pass(std::uint32_t to, std::span<const std::uint32_t> owners, const
 Status Team::take_passed(std::span<const std::uint32_t> from, bool may_bring_others, std::vector<Handles>& all) {
   std::vector<bool> is_over(worker_->width(), true);
   for (const std::uint32_t rank : from) is_over[rank] = false;
+  PIF_ASSERT(all.size() == is_over.size(), all.size(), is_over.size());
   for (std::size_t missing = from.size(); missing > 0;) {
     PIF_TRY_VALUE(auto letter, mail_->receive(clock().now() + patience_));
     if (!letter) return fail(Code::kTimeout, "the other workers have not passed what this one waits for");
+    PIF_ASSERT(letter->from < is_over.size(), letter->from);  // Mail drops strangers' letters
     if (!letter->mail.has_pass() || is_over[letter->from]) return unexpected_letter(*letter);
     const job::Pass& pass = letter->mail.pass();
     if (letter->handles.size() != static_cast<std::size_t>(pass.owners_size()))

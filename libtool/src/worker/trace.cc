@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "pif/base/assert.h"
+
 namespace pif::tool {
 
 void Trace::add(const std::string& name, Time begin, std::uint64_t bytes, std::optional<std::uint32_t> other) {
   using std::chrono::microseconds;
   const Time end = clock_.now();
+  PIF_ASSERT(begin <= end, (end - begin).count());
   const std::lock_guard lock(mutex_);
   if (spans_.size() >= kSpansMax) {
     ++left_out_;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/checksum.h"
 #include "pif/base/limits.h"
 #include "pif/machine/limits.h"
@@ -41,6 +42,7 @@ Worker::Impl::Impl(WorkerWorld w)
       links(world.messenger, caller.calls(), {net::Route::kUnix, "worker", kLocalTimeout}) {}
 
 Status Worker::Impl::start() {
+  PIF_ASSERT(inputs.empty() && outputs.empty() && !mail);  // once
   PIF_TRY_VALUE(lfs, world.messenger.adopt(std::move(world.connection)));
   std::string text;
   for (std::uint64_t size = UINT64_MAX; text.size() < size;) {
@@ -131,6 +133,7 @@ Status Worker::Impl::attach(Input& input) {
 }
 
 Status Worker::Impl::attach(Output& output) {
+  PIF_ASSERT(!output.is_made());
   if (!output.is_here() || !output.has_component(output.index())) return {};
   access::Requests requests(links, output.grant_);
   output.access_->open_writer(requests);
@@ -155,6 +158,7 @@ Result<File*> Worker::Impl::attached(std::unique_ptr<File>& slot, const job::Job
 // ---- the end ------------------------------------------------------------------------------------------------------
 
 Status Worker::Impl::end_outputs(job::WorkerEnd& end) {
+  PIF_ASSERT(outputs.size() == static_cast<std::size_t>(description.outputs_size()), outputs.size());
   for (const auto& output : outputs) {
     job::ComponentEnd& component = *end.add_outputs();
     if (!output || !output->is_made()) continue;
@@ -258,11 +262,13 @@ std::uint32_t Worker::width() const { return static_cast<std::uint32_t>(impl_->d
 std::uint64_t Worker::job() const { return impl_->job_id; }
 const std::string& Worker::node() const { return impl_->node_name; }
 std::uint32_t Worker::node_id(std::uint32_t rank) const {
+  PIF_ASSERT(rank < width(), rank, width());
   return impl_->description.stands_for(static_cast<int>(rank));
 }
 bool Worker::shares_machine() const { return all_are_near(impl_->description); }
 unsigned Worker::Impl::usable_cores() {
   if (known_cores == 0) known_cores = world.has_threads ? machine::usable_cores() : 1;
+  PIF_ASSERT(known_cores > 0);
   return known_cores;
 }
 std::vector<std::uint32_t> Worker::cores() const {
@@ -313,6 +319,7 @@ std::optional<std::uint32_t> Worker::rank_on(std::uint32_t node_id) const {
 Result<std::vector<std::uint32_t>> Worker::ranks_on(const Component& file) const {
   std::vector<std::uint32_t> ranks;
   const access::FileParts& parts = file.file();
+  PIF_ASSERT(parts.nodes.size() == parts.layout.width(), parts.nodes.size(), parts.layout.width());
   for (std::size_t lfs = 0; lfs < parts.nodes.size(); ++lfs) {
     const auto rank = rank_on(parts.file_layout.nodes(static_cast<int>(lfs)));
     if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", parts.nodes[lfs].name()));
@@ -332,6 +339,7 @@ Result<Output*> Worker::output(std::size_t i) {
 }
 
 void Worker::close_input(std::size_t i) {
+  PIF_ASSERT(i < impl_->inputs.size(), i, impl_->inputs.size());
   auto& slot = impl_->inputs[i];
   if (slot) impl_->bytes_read += slot->bytes_read();
   slot.reset();

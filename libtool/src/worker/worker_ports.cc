@@ -54,6 +54,7 @@ Result<Mailbox> listen_at_free_port(const WorkerPorts& ports, std::uint64_t star
 }
 
 std::string advertised(const std::string& tcp, std::string_view known_as) {
+  PIF_ASSERT(tcp.rfind(':') != std::string::npos, tcp.size());  // this process listens there
   return fmt::format("{}{}", known_as.substr(0, known_as.rfind(':')), tcp.substr(tcp.rfind(':')));
 }
 

@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pif/base/assert.h"
 #include "pif/base/result.h"
 #include "pif/base/timers.h"
 #include "pif/net/buffer.h"
@@ -118,7 +119,10 @@ class Flow {
   ~Flow();
 
   // As Channel's; rows: of kRows.
-  const Credit& credit(std::uint32_t to) const { return to_[to].credit; }
+  const Credit& credit(std::uint32_t to) const {
+    PIF_ASSERT(to < to_.size(), to, to_.size());
+    return to_[to].credit;
+  }
   [[nodiscard]] Status send(std::uint32_t to, std::string head, net::Buffer body, std::uint64_t bytes, Range rows);
   std::uint64_t queued_bytes() const { return queued_bytes_; }
   bool is_settled() const;

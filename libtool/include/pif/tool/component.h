@@ -16,6 +16,7 @@
 #include "pif/access/component_access.h"
 #include "pif/access/grant.h"
 #include "pif/access/row_sink.h"
+#include "pif/base/assert.h"
 #include "pif/base/format.h"
 #include "pif/base/result.h"
 #include "pif/client/session.h"
@@ -43,6 +44,7 @@ struct RowBatch {
   // bytes.
   template <typename F>
   void for_each(F&& f) {
+    PIF_ASSERT(record_length > 0 || lengths.size() == count, lengths.size(), count);
     std::span<std::byte> rest(data);
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::size_t length = record_length > 0 ? std::min<std::size_t>(record_length, rest.size()) : lengths[i];
@@ -61,10 +63,17 @@ class Component {
   const parity::Layout& layout() const { return file().layout; }
   // Whether the worker's LFS is one of the file's. Everything below needs that.
   bool is_here() const { return index_.has_value(); }
-  LfsIndex index() const { return *index_; }  // which LFS of the file
+  // Which LFS of the file.
+  LfsIndex index() const {
+    PIF_ASSERT(is_here());
+    return *index_;
+  }
   component::Shape shape() const { return file().stored_shape(); }
   // The reader of the component that is here; open once the worker has attached it, until the worker's end.
-  component::Files& files() { return access_->files(); }
+  component::Files& files() {
+    PIF_ASSERT(is_here());
+    return access_->files();
+  }
 
  protected:
   friend class Worker;
@@ -90,7 +99,10 @@ class Input : public Component {
   const component::Tail& tail() const { return tail_; }
   bool is_exact() const { return tail_.rows == rows_ && tail_.bytes == bytes_; }
   // Checked reads anywhere in the component. Only if it has rows here; valid as long as this object.
-  const component::Reader& reader() const { return access_->reader(); }
+  const component::Reader& reader() const {
+    PIF_ASSERT(is_here());
+    return access_->reader();
+  }
 
   // The next rows, from the front, up to kBatchBytes of them; false at the end. The batch is replaced.
   // Errors: as component::Reader.
@@ -134,7 +146,10 @@ class Input : public Component {
 class Output : public Component {
  public:
   // Where its rows go: fixed records in any order, variable ones one after another. Only if is_made().
-  access::RowSink& sink() { return *sink_; }
+  access::RowSink& sink() {
+    PIF_ASSERT(is_made());
+    return *sink_;
+  }
   // Writes the batch's rows at batch.first. Variable records: the next row. kInvalid: no component is here, or rows are
   // left out; else as component::Writer.
   [[nodiscard]] Status write(const RowBatch& batch);

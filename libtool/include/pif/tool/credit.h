@@ -40,6 +40,7 @@ class Credit {
     if (unit_ == Unit::kRows)
       return rows.end <= limit() &&
              (under_way_.empty() || rows.begin < under_way_.begin()->first || bytes <= free_bytes());
+    PIF_ASSERT(used_ >= settled_, used_, settled_);
     return fits(used_ - settled_, cost(bytes), window_);
   }
   // For kRows: rows below it may go; bytes that may go besides those under way; whether nothing is.
@@ -54,6 +55,7 @@ class Credit {
       used_ += cost(bytes);
       return;
     }
+    PIF_ASSERT(!rows.empty(), rows.begin, rows.end);
     used_ = std::max(used_, rows.end);
     if (share_ == UINT64_MAX) return;
     under_way_[rows.end - 1] += bytes;
@@ -64,8 +66,10 @@ class Credit {
   [[nodiscard]] bool settle(std::uint64_t settled) {
     if (settled > (unit_ == Unit::kRows ? rows_ : used_)) return false;
     settled_ = std::max(settled_, settled);
-    for (; !under_way_.empty() && under_way_.begin()->first < settled_; under_way_.erase(under_way_.begin()))
+    for (; !under_way_.empty() && under_way_.begin()->first < settled_; under_way_.erase(under_way_.begin())) {
+      PIF_ASSERT(bytes_under_way_ >= under_way_.begin()->second, bytes_under_way_);
       bytes_under_way_ -= under_way_.begin()->second;
+    }
     return true;
   }
   // The receiver is done with all that went.

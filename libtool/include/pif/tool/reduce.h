@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "pif/base/assert.h"
 #include "pif/base/packed.h"
 #include "pif/tool/team.h"
 
@@ -51,6 +52,7 @@ Range part_of_array(std::uint64_t numbers, std::uint32_t rank, std::uint32_t wor
 template <PackedNumber T, typename F>
 Reduction::Combine combine_numbers(F f) {
   return [f](std::byte* to, const std::byte* from, std::size_t bytes) {
+    PIF_ASSERT(bytes % sizeof(T) == 0, bytes);
     for (std::size_t at = 0; at < bytes; at += sizeof(T)) {
       T a, b;
       std::memcpy(&a, to + at, sizeof a);
@@ -69,6 +71,7 @@ std::string_view bytes_of(std::span<const T> numbers) {
 // For whole numbers.
 template <PackedNumber T>
 std::vector<T> numbers_of(std::string_view bytes) {
+  PIF_ASSERT(bytes.size() % sizeof(T) == 0, bytes.size());
   std::vector<T> numbers(bytes.size() / sizeof(T));
   if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(T));
   return numbers;
