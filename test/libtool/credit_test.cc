@@ -96,7 +96,7 @@ TEST_CASE("what is told by quarters of a window never holds a sender up for ever
       REQUIRE(credit.allows(bytes));
       credit.use(bytes);
       come += credit.cost(bytes);
-      if (come - told < Credit::told_part(window)) continue;
+      if (come - told < Credit::grant_step(window)) continue;
       told = come;
       REQUIRE(credit.settle(told));
     }
