@@ -123,6 +123,7 @@ void Loop::start(net::Delivery& delivery, Time arrived) {
 void Loop::keep(std::shared_ptr<const daemon::Request> request, Result<net::Packet> result) {
   const bool depends = context_.rows.writing() || context_.rows.is_broken();
   answers_.push_back({std::move(request), std::move(result), depends});
+  if (answers_.back().request->token == 0) context_.replies.count_waiting(++not_deferred_);
 }
 
 Result<std::optional<net::Packet>> Loop::serve(const daemon::Request& request) {
@@ -327,6 +328,7 @@ void Loop::send_answers(const std::optional<Error>& failed) {
     if (result) add_durable(result->envelope);
     context_.replies.answer(*request, std::move(result));
   }
+  context_.replies.count_waiting(not_deferred_ = 0);
 }
 
 // What LFSs keep of the directory is durable.

@@ -61,8 +61,9 @@ class Loop {
   Operations operations_;
   PairCensus pair_census_;
   std::vector<Kept> answers_;
-  Time tick_{};   // next
-  Time prune_{};  // next
+  std::size_t not_deferred_ = 0;  // of answers_
+  Time tick_{};                   // next
+  Time prune_{};                  // next
 };
 
 }  // namespace pif::server

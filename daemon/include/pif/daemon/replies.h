@@ -48,6 +48,8 @@ class Replies {
   void defer(Request& request);
   // Whether nobody waits for the answer any more: it is deferred, and its deadline is past or its peer gone.
   bool is_dropped(const Request& request) const { return request.token != 0 && !later_.contains(request.token); }
+  // The counters count so many requests besides, whose answers wait for the end of a turn.
+  void count_waiting(std::size_t answers) { stats_.set_under_way(later_.size() + answers); }
   // So many requests are being worked on; not those that wait for what other processes do.
   std::size_t pending() const { return later_.size() - idle_; }
 
