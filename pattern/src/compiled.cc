@@ -156,10 +156,7 @@ class Compiler {
     Compiled::List list{pieces.data(), pieces.data() + pieces.size(), {}};
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       if (i % Compiled::List::kBeginEvery == 0) list.begins.push_back(all.bytes);
-      PIF_TRY_VALUE(Item item, item_of(pieces[i], 0));
-      if (item.bytes == 0) continue;
-      PIF_TRY_VALUE(item.bounds, repeated(item.bounds, pieces[i].offset, 1, 0));
-      PIF_TRY(add(all, item));
+      PIF_TRY(add_piece(pieces[i], all));
     }
     if (all.bytes == 0) return {};
     Node node;
@@ -168,6 +165,15 @@ class Compiler {
     lists_.push_back(std::move(list));
     append(siblings, node);
     return add(sum, all);
+  }
+
+  // As add_level() would: there may be millions of them.
+  static Status add_piece(const Level& piece, Item& sum) {
+    if (piece.bytes == 0) return {};
+    if (piece.bytes > kBytesMax) return fail(Code::kTooLarge, "the pattern has over 2^62 bytes");
+    const Wide end = Wide{piece.offset} + piece.bytes;
+    if (!fits(end)) return too_far();
+    return add(sum, {0, 0, piece.bytes, {piece.offset, static_cast<std::int64_t>(end)}, true});
   }
 
   Status add_level(const Level& level, unsigned depth, std::vector<Node>& siblings, Item& sum) {
@@ -241,6 +247,13 @@ Result<Bounds> Compiled::bounds(std::int64_t displacement, std::uint64_t skip, s
 Status validate(const Pattern& pattern) {
   PIF_TRY(Compiled::make(pattern));
   return {};
+}
+
+Result<std::shared_ptr<const CompiledPattern>> CompiledPattern::make(Pattern pattern) {
+  auto made = std::make_shared<CompiledPattern>();
+  made->pattern_ = std::move(pattern);
+  PIF_TRY_VALUE(made->compiled_, Compiled::make(made->pattern_));
+  return std::shared_ptr<const CompiledPattern>(std::move(made));
 }
 
 }  // namespace pif::patterns

@@ -176,6 +176,15 @@ const char* c_shares(pif_connection* c, struct c_shared* shared) {
   pif_pattern_free(of_file);
   pif_pattern_free(of_memory);
   EXPECT(pif_share(NULL, shared->token, 1) == -PIF_E_INVALID && pif_join(c, NULL, 1) == NULL && pif_done(NULL) < 0);
+  uint64_t counter = 0;
+  int64_t before = -1;
+  EXPECT(pif_counter_open(file, &counter) == 0 && pif_counter_open(file, NULL) == -PIF_E_INVALID);
+  EXPECT(pif_counter_add(c, counter, 5, &before) == 0 && before == 0);
+  EXPECT(pif_counter_add(c, counter, -5, &before) == 0 && before == 5);
+  EXPECT(pif_counter_add(c, counter, -1, &before) == -PIF_E_INVALID && before == 5);
+  EXPECT(pif_counter_add(c, counter, 0, NULL) == -PIF_E_INVALID);
+  EXPECT(pif_counter_close(c, counter) == 0 && pif_counter_close(c, counter) == 0);
+  EXPECT(pif_counter_add(c, counter, 1, &before) == -PIF_E_NOT_FOUND);
   return NULL;
 }
 

@@ -172,7 +172,7 @@ TEST_CASE("a file being created in pieces is what a loop over bytes would make o
   }
 }
 
-TEST_CASE("pieces of a committed file are overwritten as a loop over bytes would, and not at all past its end") {
+TEST_CASE("pieces of a committed file are overwritten as a loop over bytes would, and make it longer") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(9);
     fs.run(path, [](Client& client) {
@@ -186,12 +186,12 @@ TEST_CASE("pieces of a committed file are overwritten as a loop over bytes would
           const File::Pieces wanted = any_pieces(random, true);
           const Places places = places_of(wanted);
           const Bytes memory = test::pattern(places.memory_bytes, random());
-          const bool is_inside = std::all_of(places.places.begin(), places.places.end(),
-                                             [&](const auto& place) { return place.first < model.size(); });
-          if (!is_inside) ++past_the_end;
-          REQUIRE(code_of(file.write_pieces(wanted, memory)) == (is_inside ? Code::kOk : Code::kEndOfFile));
-          for (const auto& [to, from] : places.places)
-            if (is_inside) model[to] = memory[from];
+          std::size_t end = model.size();
+          for (const auto& place : places.places) end = std::max<std::size_t>(end, place.first + 1);
+          if (end > model.size()) ++past_the_end;
+          model.resize(end);
+          must(file.write_pieces(wanted, memory));
+          for (const auto& [to, from] : places.places) model[to] = memory[from];
           REQUIRE(get(client, "/f") == model);
         }
       }
@@ -199,6 +199,62 @@ TEST_CASE("pieces of a committed file are overwritten as a loop over bytes would
       CHECK(past_the_end < 200);
     });
   }
+}
+
+// Each has its bytes of every record, and so each finds the file too short, or just made longer.
+TEST_CASE("several clients make a committed file longer by pieces at the same time, and no byte is lost") {
+  constexpr std::uint64_t kClients = 3, kRecords = 400;
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    FileSystem fs(3, seed);
+    bool is_there = false;
+    for (std::uint64_t number = 0; number < kClients; ++number)
+      fs.add_client("c" + std::to_string(number), DataPath::kDescriptors,
+                    [&, number](Client& client, sim::Actor& self) {
+                      if (number == 0) {
+                        put(client, "/f", CreateOptions{.format = Format::fixed(50)}, test::pattern(10));
+                        is_there = true;
+                      }
+                      while (!is_there) self.pause(std::chrono::milliseconds(1));
+                      File file = must(client.open("/f", Client::Mode::kWrite));
+                      for (std::uint64_t first = 0; first < kRecords; first += 100) {
+                        File::Pieces wanted;
+                        wanted.compiled_file = must(patterns::CompiledPattern::make(
+                            must(patterns::member_of(number, kClients, 10, 1 + first * kClients))));
+                        wanted.compiled_memory = must(patterns::CompiledPattern::make(patterns::range(0, 1000)));
+                        must(file.write_pieces(wanted, Bytes(1000, std::byte(number + 1))));
+                      }
+                    });
+    fs.world.run();
+    Bytes expected = test::pattern(10);
+    for (std::uint64_t i = 0; i < kClients * kRecords; ++i)
+      expected.insert(expected.end(), 10, std::byte(i % kClients + 1));
+    fs.run(DataPath::kAuto, [&](Client& client) { CHECK(get(client, "/f") == expected); });
+  }
+}
+
+TEST_CASE("a compiled pattern stands for the one it was made of, also when its maker has let go of it") {
+  FileSystem fs(3);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    std::mt19937_64 random(17);
+    const Bytes bytes = test::pattern(60'011);
+    put(client, "/f", CreateOptions{.format = Format::fixed(100)}, bytes);
+    File file = must(client.open("/f"));
+    for (int i = 0; i < 20; ++i) {
+      File::Pieces wanted = any_pieces(random, false);
+      const Places places = places_of(wanted);
+      Bytes expected(places.memory_bytes), out(places.memory_bytes);
+      const std::uint64_t count = must(file.read_pieces(wanted, expected));
+      File::Operation operation = 0;
+      {
+        File::Pieces compiled = wanted;
+        compiled.compiled_file = must(patterns::CompiledPattern::make(std::exchange(compiled.file, {})));
+        compiled.compiled_memory = must(patterns::CompiledPattern::make(std::exchange(compiled.memory, {})));
+        operation = must(file.start_read_pieces(compiled, out));
+      }
+      CHECK(must(file.wait(operation)) == count);
+      CHECK(out == expected);
+    }
+  });
 }
 
 TEST_CASE("of bytes that many pieces of one request overwrite the last ones stay, however many messages there are") {

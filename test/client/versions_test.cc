@@ -128,10 +128,62 @@ TEST_CASE("a file that was cut to nothing is empty, and one that only grew is ze
     File committed = must(client.open("/z", Client::Mode::kWrite));
     CHECK(code_of(committed.resize(1)) == Code::kInvalid);
     File shared = must(client.create("/s", fixed(100)));
-    must(shared.share());
-    CHECK(code_of(shared.resize(1)) == Code::kUnsupported);
-    must(shared.abort());
+    const std::string token = must(shared.share());
+    write(shared, pattern(500), 0);
+    must(shared.resize(120));
+    must(shared.resize(300));
+    write(shared, pattern(20, 3), 400);
+    Bytes expected = pattern(500);
+    expected.resize(120);
+    expected.resize(400);
+    const Bytes more = pattern(20, 3);
+    expected.insert(expected.end(), more.begin(), more.end());
+    must(shared.commit());
+    CHECK(get(client, "/s") == expected);
   });
+}
+
+TEST_CASE("a file that several create is cut when each of them says so, whoever had written what is cut off") {
+  FileSystem fs(3);
+  std::string token;
+  int cut = 0;
+  bool is_done = false;
+  fs.add_client("first", DataPath::kDescriptors, [&](Client& client, sim::Actor& self) {
+    const auto await = [&](const auto& what) {
+      while (!what()) self.pause(std::chrono::milliseconds(1));
+    };
+    File file = must(client.create("/f", fixed(100)));
+    write(file, pattern(5000), 0);
+    must(file.resize(1000));
+    token = must(file.share());
+    await([&] { return cut == 1; });
+    must(file.resize(150));
+    ++cut;
+    await([&] { return is_done; });
+    write(file, pattern(10, 4), 2700);  // and no zeros in front of it, where the other has written
+    must(file.commit());
+    Bytes expected = pattern(1000);
+    expected.resize(150);
+    expected.resize(2500);
+    const Bytes more = pattern(100, 3);
+    expected.insert(expected.end(), more.begin(), more.end());
+    expected.resize(2700);
+    const Bytes last = pattern(10, 4);
+    expected.insert(expected.end(), last.begin(), last.end());
+    CHECK(get(client, "/f") == expected);
+  });
+  fs.add_client("second", DataPath::kDescriptors, [&](Client& client, sim::Actor& self) {
+    while (token.empty()) self.pause(std::chrono::milliseconds(1));
+    File file = must(client.join(token));
+    write(file, pattern(3000, 2), 1000);
+    must(file.resize(150));
+    ++cut;
+    while (cut < 2) self.pause(std::chrono::milliseconds(1));
+    write(file, pattern(100, 3), 2500);
+    must(file.done());
+    is_done = true;
+  });
+  fs.world.run();
 }
 
 // Random writes, pieces that are under way, cuts and growth: against a vector.

@@ -8,7 +8,8 @@ import sys
 library, include = sys.argv[1:]
 OURS = re.compile(r"(pif|gfs|pvfs)_\w+$|pif::(Client|File|ParallelController|ParallelMember|Error|Format)::"
                   r"|pif::(import_stream|export_stream|export_blocks|code_name|code_from_number|version)\("
-                  r"|pif::parity::Layout::"
+                  r"|pif::client::(open_counter|add_to_counter|close_counter)\("
+                  r"|pif::parity::Layout::|pif::patterns::CompiledPattern::"
                   r"|pif::patterns::(list|member_of|nested_batched|nested_strided|partition|range|simple_strided"
                   r"|validate|view)(\[abi:cxx11\])?\(|pif::detail::assertion_failed\(")
 

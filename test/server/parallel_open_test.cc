@@ -314,4 +314,28 @@ TEST_CASE("only the controller releases and closes, and a member speaks for itse
   CHECK(code_of(scene.controller.ask(release_request(scene.group + 1, 1, 0))) == Code::kNotFound);
 }
 
+TEST_CASE("sessions of the group's user count with it, and hear its value before, until it ends") {
+  Scene scene(1);
+  const auto count = [&](Client& client, std::int64_t add) -> std::string {
+    Envelope request;
+    request.mutable_add_to_counter()->set_group(scene.group);
+    request.mutable_add_to_counter()->set_add(add);
+    const auto reply = client.ask(request);
+    if (!reply) return std::string(code_name(reply.error().code));
+    return std::to_string(reply->add_to_counter_reply().before());
+  };
+  Client other(scene.world), stranger(scene.world, 1001);
+  CHECK(count(scene.controller, 5) == "0");
+  CHECK(count(*scene.member[0], 7) == "5");
+  CHECK(count(other, -12) == "12");
+  CHECK(count(other, -1) == "invalid");
+  CHECK(count(other, INT64_MAX) == "0");
+  CHECK(count(other, 1) == "invalid");
+  CHECK(count(other, INT64_MIN) == "invalid");
+  CHECK(count(other, 0) == std::to_string(INT64_MAX));
+  CHECK(count(stranger, 0) == "permission");
+  CHECK(code_of(scene.controller.ask(close_request(scene.group))) == Code::kOk);
+  CHECK(count(other, 0) == "not-found");
+}
+
 }  // namespace pif::server::testing

@@ -7,7 +7,7 @@
 
 #include "pif/client/client.h"
 #include "pif/client/pif.h"
-#include "pif/pattern/pattern.h"
+#include "pif/pattern/compiled.h"
 
 // The state that a connection shares with its files.
 struct pif_errors {
@@ -22,9 +22,9 @@ struct pif_connection {
   pif::SystemStatus status;             // the last that pif_status gave: its texts
 };
 
-// The result of a builder; the call that uses the pattern returns its error.
+// The result of a builder, compiled once; the call that uses the pattern returns its error.
 struct pif_pattern {
-  pif::Result<pif::patterns::Pattern> pattern;
+  pif::Result<std::shared_ptr<const pif::patterns::CompiledPattern>> pattern;
 };
 
 struct pif_file {

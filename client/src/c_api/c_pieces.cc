@@ -11,6 +11,7 @@ using pif::Code;
 using pif::File;
 using pif::Result;
 using pif::Status;
+using pif::patterns::CompiledPattern;
 using pif::patterns::Pattern;
 
 namespace pif::c_api {
@@ -24,6 +25,7 @@ Result<std::uint64_t> transfer(File& file, How how, const File::Pieces& pieces, 
   }
   PIF_TRY(file.write_pieces(pieces, memory));
   if (pieces.bytes) return *pieces.bytes;
+  if (pieces.compiled_memory) return pieces.compiled_memory->compiled().bytes();
   PIF_TRY_VALUE(const auto one_tile, patterns::Compiled::make(pieces.memory));
   return one_tile.bytes();
 }
@@ -39,9 +41,10 @@ Result<std::vector<To>> convert_all(const From* all, size_t count, unsigned dept
   if (depth > pif::patterns::kDepthMax)
     return pif::fail(Code::kTooLarge,
                      fmt::format("a pattern has at most {} levels inside one another", pif::patterns::kDepthMax));
-  std::vector<To> out(count);
+  std::vector<To> out;
+  out.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    out[i] = convert(all[i]);
+    out.push_back(convert(all[i]));
     if (all[i].inner_count == 0) continue;
     PIF_TRY_VALUE(out[i].inner, (convert_all<To>(all[i].inner, all[i].inner_count, depth + 1, convert)));
   }
@@ -73,13 +76,15 @@ Result<Pattern> batched(const pif_batch* all, size_t count) {
 template <typename Build>
 pif_pattern* make(const Build& build) noexcept {
   try {
-    return new pif_pattern{build()};
+    Result<Pattern> built = build();
+    if (!built) return new pif_pattern{pif::fail(std::move(built.error()))};
+    return new pif_pattern{CompiledPattern::make(std::move(*built))};
   } catch (const std::exception&) {
     return nullptr;
   }
 }
 
-Result<Pattern> pattern_of(const pif_pattern* given, const char* name) {
+Result<std::shared_ptr<const CompiledPattern>> pattern_of(const pif_pattern* given, const char* name) {
   PIF_TRY(check({{name, given}}));
   return given->pattern;
 }
@@ -87,8 +92,8 @@ Result<Pattern> pattern_of(const pif_pattern* given, const char* name) {
 int64_t move(pif_file* file, How how, const pif_pieces* wanted, std::span<std::byte> memory, const char* name) {
   return with_file(file, {{"wanted", wanted}, {name, memory.data(), memory.size()}}, [&](File& f) -> Result<uint64_t> {
     File::Pieces pieces;
-    PIF_TRY_VALUE(pieces.file, pattern_of(wanted->file, "file"));
-    PIF_TRY_VALUE(pieces.memory, pattern_of(wanted->memory, "memory"));
+    PIF_TRY_VALUE(pieces.compiled_file, pattern_of(wanted->file, "file"));
+    PIF_TRY_VALUE(pieces.compiled_memory, pattern_of(wanted->memory, "memory"));
     pieces.displacement = wanted->displacement;
     pieces.skip = wanted->skip;
     if (wanted->bytes > 0) pieces.bytes = wanted->bytes;
@@ -141,8 +146,8 @@ pif_pattern* pif_pattern_member(uint64_t member, uint64_t members, uint64_t reco
 }
 pif_pattern* pif_pattern_view(int64_t displacement, const pif_pattern* filetype) {
   return make([&]() -> Result<Pattern> {
-    PIF_TRY_VALUE(Pattern type, pattern_of(filetype, "filetype"));
-    return pif::patterns::view(displacement, std::move(type));
+    PIF_TRY_VALUE(const auto type, pattern_of(filetype, "filetype"));
+    return pif::patterns::view(displacement, type->pattern());
   });
 }
 void pif_pattern_free(pif_pattern* pattern) { delete pattern; }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "c_api/c_run.h"
+#include "pif/client/counter.h"
 
 using namespace pif::c_api;
 using pif::Client;
@@ -40,6 +41,22 @@ int pif_drop(pif_file* file, uint32_t member) {
 }
 int pif_sync(pif_file* file) {
   return code_with_file(file, {}, [](File& f) { return f.sync(); });
+}
+
+int pif_counter_open(pif_file* file, uint64_t* counter) {
+  return code_with_file(file, {{"counter", counter}}, [&](File& f) -> pif::Status {
+    PIF_TRY_VALUE(*counter, pif::client::open_counter(f));
+    return {};
+  });
+}
+int pif_counter_add(pif_connection* connection, uint64_t counter, int64_t add, int64_t* before) {
+  return with_client(connection, {{"before", before}}, [&](Client& client) -> pif::Status {
+    PIF_TRY_VALUE(*before, pif::client::add_to_counter(client, counter, add));
+    return {};
+  });
+}
+int pif_counter_close(pif_connection* connection, uint64_t counter) {
+  return with_client(connection, {}, [&](Client& client) { return pif::client::close_counter(client, counter); });
 }
 
 }  // extern "C"

@@ -72,6 +72,16 @@ Status pwrite_inside(FileState& file, std::span<const std::byte> in, std::uint64
   return {};
 }
 
+// Whether zeros may go on from the end up to `offset`.
+Status check_gap(const FileState& file, std::uint64_t offset) {
+  const std::uint64_t end = file.length.bytes();
+  if (offset <= end || offset - end <= kGapBytesMax) return {};
+  return fail(Code::kTooLarge,
+              fmt::format("{}: byte {} is asked for, the file ends at byte {}: a gap of {} bytes would be filled with "
+                          "zeros; at most {} may be",
+                          file.parts.path, offset, end, offset - end, kGapBytesMax));
+}
+
 // Zeros from the end up to `offset`.
 Status fill_gap(FileState& file, std::uint64_t offset, Time deadline) {
   PIF_ASSERT(file.length.bytes() < offset, file.length.bytes(), offset);
@@ -234,16 +244,27 @@ Result<std::size_t> FileState::pwrite(std::span<const std::byte> in, std::uint64
     PIF_TRY(pwrite_variable(*this, in, offset));
     return in.size();
   }
-  if (offset > length.bytes() && offset - length.bytes() > kGapBytesMax) {
-    return fail(
-        Code::kTooLarge,
-        fmt::format("{}: byte {} is asked for, the file ends at byte {}: a gap of {} bytes would be filled with "
-                    "zeros; at most {} may be",
-                    parts.path, offset, length.bytes(), offset - length.bytes(), kGapBytesMax));
-  }
+  PIF_TRY(check_gap(*this, offset));
   while (true) {
     auto status = pwrite_fixed(*this, in, offset, deadline);
     if (status) return in.size();
+    if (status.error().code != Code::kRetry || session->clock().now() >= deadline)
+      return fail(std::move(status.error()));
+  }
+}
+
+// An append goes only where the end still is: of several that lengthen the file, each byte is appended by one.
+Status FileState::lengthen(std::uint64_t bytes) {
+  PIF_ASSERT(!creating() && parts.format.is_fixed(), bytes);
+  PIF_TRY(check_usable());
+  PIF_TRY(keep_rights());
+  const Time deadline = session->clock().now() + session->timeout();
+  while (true) {
+    PIF_TRY(length.get(true));
+    if (bytes <= length.bytes()) return {};
+    PIF_TRY(check_gap(*this, bytes));
+    auto status = fill_gap(*this, bytes, deadline);
+    if (status) return {};
     if (status.error().code != Code::kRetry || session->clock().now() >= deadline)
       return fail(std::move(status.error()));
   }
@@ -254,12 +275,12 @@ Status FileState::resize(std::uint64_t bytes) {
   PIF_TRY(keep_rights());
   if (!creating() || kind.adopted)
     return fail(Code::kInvalid, fmt::format("{}: only a file being created gets another length", parts.path));
-  if (is_shared())
-    return fail(Code::kUnsupported, fmt::format("{}: several write it: it is as long as they write", parts.path));
   PIF_TRY(check_piece_end(bytes));
   PIF_TRY(finish_operations());
   if (bytes == length.bytes()) return {};
+  PIF_TRY(check_not_done());
   PIF_TRY(scattered.begin());
+  if (is_shared()) return scattered.resize_shared(bytes);
   return scattered.resize(bytes);
 }
 

@@ -136,6 +136,8 @@ class FileState {
   [[nodiscard]] Status sync();
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
   [[nodiscard]] Status resize(std::uint64_t bytes);
+  // A committed file of fixed records is at least so long: zeros are appended, each once, whoever else does the same.
+  [[nodiscard]] Status lengthen(std::uint64_t bytes);
 
   // ---- the end ----
   // Runs all operations that are under way to their ends; each still has its outcome. The first error.

@@ -221,7 +221,7 @@ Result<std::unique_ptr<PieceReader>> make_piece_reader(FileState& file, const Fi
   const bool by_pieces = file.parts.format.is_fixed() && (!file.creating() || file.scattered.is_on());
   if (!by_pieces) return nullptr;
   if (!file.creating()) {
-    PIF_TRY_VALUE(const auto bounds, walks.file.bounds(wanted.displacement, wanted.skip, walks.bytes));
+    PIF_TRY_VALUE(const auto bounds, walks.file->bounds(wanted.displacement, wanted.skip, walks.bytes));
     const bool may_be_past = static_cast<std::uint64_t>(bounds.highest) > file.length.bytes();
     if (!file.length.is_known() || may_be_past) PIF_TRY(file.length.get(true));
   }

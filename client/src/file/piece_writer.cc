@@ -96,7 +96,7 @@ Result<std::unique_ptr<PieceWriter>> make_piece_writer(FileState& file, const Fi
   if (!file.creating()) return nullptr;
   PIF_TRY_VALUE(Walks walks, Walks::make(wanted, in.size(), is_foreground));
   if (walks.bytes == 0) return nullptr;
-  PIF_TRY_VALUE(const auto bounds, walks.file.bounds(wanted.displacement, wanted.skip, walks.bytes));
+  PIF_TRY_VALUE(const auto bounds, walks.file->bounds(wanted.displacement, wanted.skip, walks.bytes));
   PIF_TRY(file.check_piece_end(static_cast<std::uint64_t>(bounds.highest)));
   PIF_TRY(file.check_not_done());
   PIF_TRY(file.scattered.begin());

@@ -105,16 +105,40 @@ Status ScatteredWriter::resize(std::uint64_t bytes) {
   return {};
 }
 
+// Only the others know where they write next.
+Status ScatteredWriter::resize_shared(std::uint64_t bytes) {
+  PIF_ASSERT(is_on_ && file_.is_shared() && cut_end_ == 0, bytes, cut_end_);
+  PIF_TRY(clear(bytes, file_.length.bytes()));
+  file_.length.go_by(length_up_to(file_.parts.format.record_length, bytes));
+  PIF_ASSERT(file_.length.bytes() == bytes, file_.length.bytes(), bytes);
+  return {};
+}
+
+Status ScatteredWriter::clear_cut() {
+  const FileLength kept = file_.length.now();
+  PIF_TRY(clear_gap(cut_end_));
+  cut_end_ = 0;
+  file_.length.go_by(kept);
+  return {};
+}
+
 // What is under way may write there, too.
 Status ScatteredWriter::clear_gap(std::uint64_t offset) {
   if (cut_end_ <= file_.length.bytes()) return {};
   PIF_TRY(file_.finish_operations());
   const std::uint64_t end = std::min(offset, cut_end_);
-  const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, cut_end_));
-  for (std::uint64_t at = file_.length.bytes(); at < end; at = file_.length.bytes()) {
+  PIF_TRY(clear(file_.length.bytes(), end));
+  PIF_ASSERT(file_.length.bytes() >= end, end, file_.length.bytes());
+  return {};
+}
+
+Status ScatteredWriter::clear(std::uint64_t begin, std::uint64_t end) {
+  if (begin >= end) return {};
+  const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, end - begin));
+  for (std::uint64_t at = begin; at < end;) {
     const auto piece = std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), end - at));
     PIF_TRY(write(at, piece));
-    PIF_ASSERT(file_.length.bytes() == at + piece.size(), at, piece.size(), file_.length.bytes());
+    at += piece.size();
   }
   return {};
 }

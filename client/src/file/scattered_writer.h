@@ -42,8 +42,13 @@ class ScatteredWriter {
   // The LFSs have room for the file's first `bytes` bytes.
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
 
-  // The file ends at this byte. Bytes that are cut off stay in the components until they are sealed.
+  // The file, which nobody else writes, ends at this byte. Bytes that are cut off stay in the components until they are
+  // sealed.
   [[nodiscard]] Status resize(std::uint64_t bytes);
+  // Of a file that several write: bytes that are cut off are zero at once, as far as they were written here.
+  [[nodiscard]] Status resize_shared(std::uint64_t bytes);
+  // Makes all bytes zero that were cut off, before others write there.
+  [[nodiscard]] Status clear_cut();
   // Before something is written from this byte on: if that is past the end, there are zeros in front of it, whatever
   // was cut off.
   [[nodiscard]] Status clear_gap(std::uint64_t offset);
@@ -54,6 +59,8 @@ class ScatteredWriter {
   [[nodiscard]] Status seal(const FileLength& file_length);
 
  private:
+  // Writes zeros there.
+  [[nodiscard]] Status clear(std::uint64_t begin, std::uint64_t end);
   // Bytes in that LFS's .dat of a file of that length.
   std::uint64_t component_bytes(LfsIndex lfs, const FileLength& file_length) const;
   FileState& file_;

@@ -34,6 +34,7 @@ Result<std::string> FileState::share() {
   PIF_TRY(keep_rights());
   PIF_TRY(scattered.begin());
   PIF_ASSERT(scattered.is_on(), phase);
+  PIF_TRY(scattered.clear_cut());
   proto::Share share;
   share.set_file(parts.file.value);
   for (const proto::NodeInfo& node : parts.nodes) share.add_incarnations(node.incarnation());

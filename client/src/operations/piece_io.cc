@@ -38,15 +38,24 @@ Status write_one_by_one(FileState& file, patterns::Zip& zip, std::span<const std
   return {};
 }
 
-// That no piece ends behind a committed file. Bounds may say more than a request of a part of its pattern takes.
-Status check_end(FileState& file, const Walks& walks, const File::Pieces& wanted) {
-  PIF_TRY_VALUE(const auto bounds, walks.file.bounds(wanted.displacement, wanted.skip, walks.bytes));
-  auto end = static_cast<std::uint64_t>(bounds.highest);
-  if (auto inside = file.check_piece_end(end); inside || file.creating()) return inside;
-  PIF_TRY_VALUE(auto walker, patterns::Walker::make(walks.file, wanted.displacement, wanted.skip, walks.bytes));
-  end = 0;
+// The end of the piece that reaches furthest. Bounds say more where a request is for a part of its pattern.
+Result<std::uint64_t> end_of(const Walks& walks, const File::Pieces& wanted) {
+  const std::uint64_t skipped = walks.file->is_rising() ? walks.bytes - 1 : 0;
+  PIF_TRY_VALUE(auto walker,
+                patterns::Walker::make(*walks.file, wanted.displacement, wanted.skip + skipped, walks.bytes - skipped));
+  std::uint64_t end = 0;
   while (const auto piece = walker.next()) end = std::max(end, static_cast<std::uint64_t>(piece->offset) + piece->size);
-  return file.check_piece_end(end);
+  return end;
+}
+
+// Makes a committed file so long that no piece ends behind it.
+Status reach_end(FileState& file, const Walks& walks, const File::Pieces& wanted) {
+  PIF_TRY_VALUE(const auto bounds, walks.file->bounds(wanted.displacement, wanted.skip, walks.bytes));
+  auto inside = file.check_piece_end(static_cast<std::uint64_t>(bounds.highest));
+  if (inside || file.creating()) return inside;
+  PIF_TRY_VALUE(const std::uint64_t end, end_of(walks, wanted));
+  if (!file.parts.format.is_fixed()) return file.check_piece_end(end);
+  return file.lengthen(end);
 }
 
 }  // namespace
@@ -73,7 +82,7 @@ Status write_pieces(FileState& file, const File::Pieces& wanted, std::span<const
   if (writer) return writer->run();
   PIF_TRY_VALUE(const Walks walks, Walks::make(wanted, in.size(), true));
   if (walks.bytes == 0) return {};
-  PIF_TRY(check_end(file, walks, wanted));
+  PIF_TRY(reach_end(file, walks, wanted));
   PIF_TRY_VALUE(patterns::Zip zip, walks.zip(wanted));
   if (file.parts.format.is_fixed()) return PieceOverwriter(file).write(zip, in);
   return write_one_by_one(file, zip, in);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "session/in_use.h"
 
 namespace pif::client {
 namespace {
@@ -51,8 +52,7 @@ Status resize(Client& client, File& file, std::uint64_t bytes) {
     PIF_TRY(made.commit());
     PIF_TRY_VALUE(file, client.open_by_id(made.id(), Client::Mode::kWrite));
   } else if (bytes > now.bytes) {
-    const std::byte last{};
-    PIF_TRY(file.pwrite({&last, 1}, bytes - 1));
+    PIF_TRY(in_use(file.state().session->user(), [&] { return file.state().lengthen(bytes); }));
   }
   return {};
 }

@@ -69,6 +69,7 @@ std::uint64_t records_of(const FileState& file, std::uint64_t bytes) {
 
 Result<std::uint64_t> bytes_of(const File::Pieces& wanted) {
   if (wanted.bytes) return *wanted.bytes;
+  if (wanted.compiled_memory) return wanted.compiled_memory->compiled().bytes();
   PIF_TRY_VALUE(const auto memory, patterns::Compiled::make(wanted.memory));
   return memory.bytes();
 }

@@ -41,13 +41,12 @@ std::uint64_t bytes_max(const PieceSplit<Extent>& pieces) {
 
 // Both sides of a request, ready to be walked.
 struct Walks {
-  std::shared_ptr<const File::Pieces> kept;  // what is walked, if the caller's may be gone by then
-  patterns::Compiled file;
-  patterns::Compiled memory;
+  std::shared_ptr<const patterns::Compiled> file;
+  std::shared_ptr<const patterns::Compiled> memory;
   std::uint64_t bytes = 0;
 
-  // is_blocking: `wanted`, which may have millions of pieces, outlives this; else it is copied. kInvalid, kTooLarge: of
-  // the patterns; memory that is not there.
+  // is_blocking: `wanted`, which may have millions of pieces, outlives this; else patterns that are not compiled are
+  // copied. kInvalid, kTooLarge: of the patterns; memory that is not there.
   static Result<Walks> make(const File::Pieces& wanted, std::size_t memory_bytes, bool is_blocking);
   [[nodiscard]] Result<patterns::Zip> zip(const File::Pieces& wanted) const;
 };

@@ -172,6 +172,17 @@ Status ParallelGroups::close(std::uint64_t id, std::uint64_t session) {
   return {};
 }
 
+Result<std::int64_t> ParallelGroups::count(std::uint64_t id, std::uint32_t uid, std::int64_t add) {
+  PIF_TRY_VALUE(const auto found, find(id));
+  Group& group = found->second;
+  if (group.shape.uid != uid) return fail(Code::kPermission, fmt::format("group {} is another user's", id));
+  if (group.has_ended()) return fail(Code::kNotFound, fmt::format("the group {} has ended", id));
+  PIF_ASSERT(group.counter >= 0, id, group.counter);
+  if (add > INT64_MAX - group.counter || group.counter + add < 0)
+    return fail(Code::kInvalid, fmt::format("{} cannot be added to {}", add, group.counter));
+  return std::exchange(group.counter, group.counter + add);
+}
+
 void ParallelGroups::end_session(std::uint64_t session, const std::string& program) {
   const auto seats = by_session_.extract(session);
   if (seats.empty()) return;

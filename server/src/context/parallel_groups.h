@@ -66,6 +66,9 @@ class ParallelGroups {
   Released give_up_await(std::uint64_t id, std::uint32_t member);
   // By the controller: no more rounds. One that is not there, or has ended, is fine. kPermission: another session.
   [[nodiscard]] Status close(std::uint64_t id, std::uint64_t session);
+  // Adds to the group's counter, and returns its value before. kInvalid: it would be below 0, or overflow; kPermission:
+  // another user's; kNotFound: the group has ended.
+  [[nodiscard]] Result<std::int64_t> count(std::uint64_t id, std::uint32_t uid, std::int64_t add);
   // Cancels the groups that the session controls. In groups where it is a member, that member is gone for good.
   // program: for people.
   void end_session(std::uint64_t session, const std::string& program);
@@ -94,6 +97,7 @@ class ParallelGroups {
     State state = State::kOpen;
     std::string why;  // kBroken, kCancelled: for people
     std::uint64_t controller = 0;
+    std::int64_t counter = 0;  // at least 0
     std::vector<Member> members;
     std::uint32_t joined = 0;
     std::uint32_t informed = 0;

@@ -130,6 +130,13 @@ Status parallel_close(ServerContext& context, Call& call, const proto::ParallelC
   return context.groups.close(ask.group(), call.session->id);
 }
 
+Status add_to_counter(ServerContext& context, Call& call, const proto::AddToCounter& ask,
+                      proto::AddToCounterReply& reply) {
+  PIF_TRY_VALUE(const std::int64_t before, context.groups.count(ask.group(), call.who().uid, ask.add()));
+  reply.set_before(before);
+  return {};
+}
+
 }  // namespace
 
 void bind_parallel_open(Operations& operations) {
@@ -138,6 +145,7 @@ void bind_parallel_open(Operations& operations) {
   operations.bind<release>();
   operations.bind<await_rounds>();
   operations.bind<parallel_close>();
+  operations.bind<add_to_counter>();
 }
 
 }  // namespace pif::server

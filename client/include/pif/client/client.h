@@ -31,6 +31,7 @@
 #include "pif/base/histogram.h"
 #include "pif/base/result.h"
 #include "pif/parity/layout.h"
+#include "pif/pattern/compiled.h"
 #include "pif/pattern/pattern.h"
 
 namespace pif::net {
@@ -324,14 +325,18 @@ class File {
     std::int64_t displacement = 0;       // of the file's pattern: byte 0 of it is there
     std::uint64_t skip = 0;              // bytes of the file's pattern that are passed over
     std::optional<std::uint64_t> bytes;  // of the whole request; default: one tile of `memory`
+    // Where they are set, they stand for `file` and `memory`, which are not looked at.
+    std::shared_ptr<const patterns::CompiledPattern> compiled_file = {};
+    std::shared_ptr<const patterns::CompiledPattern> compiled_memory = {};
   };
   // Bytes that were read: fewer only where a piece goes past the end of the file; those before it, in their order, have
   // come. Bytes that are asked for several times come each time. kInvalid, kTooLarge: patterns that cannot be (it is
   // said what), or that go past the memory or before the file's first byte.
   [[nodiscard]] Result<std::uint64_t> read_pieces(const Pieces& wanted, std::span<std::byte> out);
-  // Where bytes are written several times the last write counts. In a committed file as pwrite(), piece by piece, and
-  // nothing is sent if one is past its end (kEndOfFile). A file being created may be written anywhere; what nobody
-  // writes is zero, and takes no room. kUnsupported: variable records of a file being created.
+  // Where bytes are written several times the last write counts. In a committed file as pwrite(), piece by piece. Where
+  // a piece ends past its end, zeros are appended up to there first, once if several clients do so. Records of variable
+  // length keep their lengths (kEndOfFile, and nothing is written). A file being created may be written anywhere; what
+  // nobody writes is zero, and takes no room. kUnsupported: variable records of a file being created.
   [[nodiscard]] Status write_pieces(const Pieces& wanted, std::span<const std::byte> in);
   // Start them; wait() then returns bytes. As of start_read(): the memory belongs to the operation.
   [[nodiscard]] Result<Operation> start_read_pieces(const Pieces& wanted, std::span<std::byte> out);
@@ -362,8 +367,9 @@ class File {
   // Reserves room for the first `bytes` bytes of a file being created, fixed records, so that no write there fails for
   // lack of it. Its length does not change; what nobody writes is zero. kNoSpace: less is free.
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
-  // Sets the length, in bytes, of a file being created with fixed records that one alone writes. Bytes that are cut off
-  // are gone: where the file grows again, by this or by a write, there are zeros. kUnsupported: several write it.
+  // Sets the length, in bytes, of a file being created with fixed records. Bytes that are cut off are gone: where the
+  // file grows again, by this or by a write, there are zeros. Where several write it, each member calls it with the
+  // same length, and none writes before all have.
   [[nodiscard]] Status resize(std::uint64_t bytes);
 
   // ---- appending to a committed file, several clients at once ----

@@ -275,10 +275,10 @@ int pif_commit(pif_file* file);
  * disks have less. */
 int pif_preallocate(pif_file* file, uint64_t bytes);
 /* Fixed records: the file has this length then. What is cut off is gone; what is new is zero. Of a file being created
- * that one alone writes. A committed one that is open for writing: durable and visible when it returns. Shorter, it is
- * a new version, for which at most 1 GiB is copied (-PIF_E_UNSUPPORTED: more); `file` is that version then, its
- * position is 0, and no operation may be under way. What others append while it is cut may be lost. Longer, zeros are
- * written. */
+ * that several write each member says it, and none writes before all have. A committed one that is open for writing:
+ * durable and visible when it returns. Shorter, it is a new version, for which at most 1 GiB is copied
+ * (-PIF_E_UNSUPPORTED: more); `file` is that version then, its position is 0, and no operation may be under way. What
+ * others append while it is cut may be lost. Longer, zeros are written. */
 int pif_resize(pif_file* file, uint64_t bytes);
 /* Removes what was written to a file being created. It must still be closed. */
 int pif_abort(pif_file* file);
@@ -368,8 +368,9 @@ int64_t pif_pwrite(pif_file* file, const void* in, size_t bytes, uint64_t offset
  * ---------------------------------------------------------------------------------------------------- */
 
 /* Which bytes, and in which order (pif/pattern/pattern.h; pif/pattern/builders.h says what each of the builders makes).
- * A builder copies what it is given. NULL: memory is out. What cannot be, the call says that the pattern is used in.
- * Freed with pif_pattern_free; NULL is allowed there. A pattern may be used any number of times, by any thread. */
+ * A builder copies what it is given, and makes it ready to be used, once. NULL: memory is out. What cannot be, the call
+ * says that the pattern is used in. Freed with pif_pattern_free; NULL is allowed there. A pattern may be used any
+ * number of times, by any thread. */
 
 /* `count` repetitions, the first `offset` bytes behind the enclosing one, each `stride` bytes behind the one before: of
  * `bytes` bytes, or of what `inner` says. */
@@ -423,8 +424,8 @@ typedef struct pif_pieces {
   uint64_t bytes;            /* of the whole request; 0: one tile of `memory` */
 } pif_pieces;
 
-/* Bytes read: fewer only where a piece goes past the end of the file. Bytes written: all of them, unless it fails; of a
- * committed file nothing, if a piece ends past its end. */
+/* Bytes read: fewer only where a piece goes past the end of the file. Bytes written: all of them, unless it fails. A
+ * committed file of fixed records is made longer first, by zeros, if a piece ends past its end. */
 int64_t pif_read_pieces(pif_file* file, const pif_pieces* wanted, void* out, size_t out_bytes);
 int64_t pif_write_pieces(pif_file* file, const pif_pieces* wanted, const void* in, size_t in_bytes);
 /* Operations, for pif_wait, which then returns bytes. */
@@ -456,6 +457,14 @@ int64_t pif_members(pif_file* file, pif_member* members, size_t count);
 int pif_drop(pif_file* file, uint32_t member);
 /* What was written so far is durable; it stays invisible. */
 int pif_sync(pif_file* file);
+
+/* A number at the PIF Server that several count with, 0 at first. `counter` says which; any connection of the same user
+ * may use it. It ends with pif_counter_close(), with the connection of `file`, which is open, or being created and
+ * shared, and with the server's run (-PIF_E_NOT_FOUND). pif_counter_add: `before` is its value before `add` was added.
+ * It is never below 0 (-PIF_E_INVALID). */
+int pif_counter_open(pif_file* file, uint64_t* counter);
+int pif_counter_add(pif_connection* connection, uint64_t counter, int64_t add, int64_t* before);
+int pif_counter_close(pif_connection* connection, uint64_t counter);
 
 /* ---- forks
  * ------------------------------------------------------------------------------------------------------------ */

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "pif/pattern/pattern.h"
@@ -79,6 +81,21 @@ class Compiled {
   Bounds bounds_;
   std::int64_t extent_ = 0;
   bool is_rising_ = false;
+};
+
+// A pattern with its compiled form, for a program that uses it in many requests.
+class CompiledPattern {
+ public:
+  // Errors: those of Compiled::make().
+  [[nodiscard]] static Result<std::shared_ptr<const CompiledPattern>> make(Pattern pattern);
+
+  // Both are valid as long as this object.
+  const Pattern& pattern() const { return pattern_; }
+  const Compiled& compiled() const { return *compiled_; }
+
+ private:
+  Pattern pattern_;
+  std::optional<Compiled> compiled_;  // always there; its lists are those of pattern_
 };
 
 }  // namespace pif::patterns

@@ -73,6 +73,7 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(Release, release, ReleaseReply, release_reply, kSession, kNone, kIdempotent) \
   ANSWERED(AwaitRounds, await_rounds, AwaitRoundsReply, await_rounds_reply, kSession, kNone, kIdempotent) \
   ANSWERED(ParallelClose, parallel_close, Done, done, kSession, kNone, kIdempotent) \
+  ANSWERED(AddToCounter, add_to_counter, AddToCounterReply, add_to_counter_reply, kSession, kNone, kDeduplicated) \
   /* PIF Server: of its LFSs, and of a person who decides */ \
   ANSWERED(Heartbeat, heartbeat, HeartbeatReply, heartbeat_reply, kManage, kNone, kIdempotent) \
   ANSWERED(FileStates, file_states, FileStatesReply, file_states_reply, kManage, kNone, kIdempotent) \
