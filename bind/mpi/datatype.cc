@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <mutex>
+
+#include "pif/base/assert.h"
 
 namespace pif::mpi {
 namespace {
@@ -35,22 +39,17 @@ Bounds measure_levels(std::vector<Level>& levels) {
   return all;
 }
 
-// Where byte n lies, and how many bytes there are from it to the end of its run.
-struct Place {
-  std::int64_t offset;
-  std::uint64_t bytes;
-};
-
-Place place_in(const std::vector<Level>& levels, std::uint64_t n) {
+// Where byte n lies.
+std::int64_t place_in(const std::vector<Level>& levels, std::uint64_t n) {
   const auto behind =
       std::upper_bound(levels.begin(), levels.end(), n, [](std::uint64_t at, const Level& l) { return at < l.before; });
+  PIF_ASSERT(behind != levels.begin(), n);
   const Level& level = *(behind - 1);
+  PIF_ASSERT(level.bytes > 0 && n - level.before < level.bytes * level.count, n, level.before, level.bytes);
   const std::uint64_t repetition = (n - level.before) / level.bytes;
   const std::uint64_t rest = (n - level.before) % level.bytes;
   const std::int64_t at = level.offset + static_cast<std::int64_t>(repetition) * level.stride;
-  if (level.inner.empty()) return {at + static_cast<std::int64_t>(rest), level.bytes - rest};
-  const Place inside = place_in(level.inner, rest);
-  return {at + inside.offset, inside.bytes};
+  return at + (level.inner.empty() ? static_cast<std::int64_t>(rest) : place_in(level.inner, rest));
 }
 
 std::vector<pif_level> convert(const std::vector<Level>& levels, std::vector<std::vector<pif_level>>& kept) {
@@ -321,47 +320,88 @@ Outcome decode_part(MPI_Datatype type, unsigned depth, Part* out) {
   return decode_of_one(contents, item, out);
 }
 
-}  // namespace
+// What types were decoded to, as attributes of these. It goes when the type is freed.
+class KeptTypes {
+ public:
+  DatatypePtr find(MPI_Datatype type) {
+    const std::lock_guard guard(lock_);
+    if (key_ == MPI_KEYVAL_INVALID) return nullptr;
+    DatatypePtr* kept = nullptr;
+    int is_kept = 0;
+    if (PMPI_Type_get_attr(type, key_, &kept, &is_kept) != MPI_SUCCESS || is_kept == 0) return nullptr;
+    PIF_ASSERT(kept != nullptr && *kept != nullptr);
+    return *kept;
+  }
+  // If the MPI cannot, it is decoded again each time.
+  void keep(MPI_Datatype type, const DatatypePtr& decoded) {
+    const auto free = [](MPI_Datatype, int, void* value, void*) {
+      delete static_cast<DatatypePtr*>(value);
+      return MPI_SUCCESS;
+    };
+    const std::lock_guard guard(lock_);
+    if (key_ == MPI_KEYVAL_INVALID) PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, free, &key_, nullptr);
+    auto kept = std::make_unique<DatatypePtr>(decoded);
+    if (key_ != MPI_KEYVAL_INVALID && PMPI_Type_set_attr(type, key_, kept.get()) == MPI_SUCCESS) kept.release();
+  }
 
-Datatype::Datatype() {
-  levels_.push_back({0, 1, 0, 1, {}});
-  extent_ = 1;
-  measure();
+ private:
+  std::mutex lock_;  // also while the attribute of another thread is copied
+  int key_ = MPI_KEYVAL_INVALID;
+};
+
+// Never destroyed: a program may have types until it ends.
+KeptTypes& kept_types() {
+  static KeptTypes* const all = new KeptTypes;
+  return *all;
 }
 
-Outcome Datatype::decode(MPI_Datatype type, Datatype* out) {
+}  // namespace
+
+Datatype::Datatype(std::vector<Level> levels, std::int64_t extent) : levels_(std::move(levels)), extent_(extent) {
+  const Bounds bounds = measure_levels(levels_);
+  bytes_ = levels_.empty() ? 0 : levels_.back().before + levels_.back().bytes * levels_.back().count;
+  if (bytes_ == 0) return;
+  begin_ = bounds.begin;
+  end_ = bounds.end;
+  PIF_ASSERT(begin_ < end_, begin_, end_);
+  is_ascending_ = bounds.is_ascending && extent_ >= end_ - begin_;
+  std::vector<std::vector<pif_level>> kept;
+  std::vector<pif_level> top = convert(levels_, kept);
+  for (pif_level& level : top) level.offset -= begin_;
+  pattern_.reset(pif_pattern_levels(top.data(), top.size(), &extent_));
+}
+
+DatatypePtr Datatype::make(std::vector<Level> levels, std::int64_t extent) {
+  return DatatypePtr(new Datatype(std::move(levels), extent));
+}
+
+DatatypePtr Datatype::byte() { return make({{0, 1, 0, 1, {}}}, 1); }
+
+DatatypePtr Datatype::repeated(const Datatype& one, std::uint64_t count) {
+  std::vector<Level> levels;
+  append_repeated(levels, one.levels_, 0, count, one.extent_);
+  const Bounds bounds = measure_levels(levels);
+  return make(std::move(levels), bounds.end - bounds.begin);
+}
+
+Outcome Datatype::decode(MPI_Datatype type, DatatypePtr* out) {
   if (type == MPI_DATATYPE_NULL) return {MPI_ERR_TYPE, "MPI_DATATYPE_NULL is no datatype"};
+  *out = kept_types().find(type);
+  if (*out != nullptr) return {};
   Part part;
   PIF_MPI_TRY(decode_part(type, 0, &part));
-  out->levels_ = std::move(part.levels);
-  out->extent_ = part.extent;
-  out->measure();
+  *out = make(std::move(part.levels), part.extent);
+  kept_types().keep(type, *out);
   return {};
 }
 
-Datatype Datatype::repeated(const Datatype& one, std::uint64_t count, std::int64_t offset) {
-  Datatype out;
-  out.levels_.clear();
-  append_repeated(out.levels_, one.levels_, offset, count, one.extent_);
-  out.measure();
-  out.extent_ = out.end_ - out.begin_;
-  return out;
-}
-
-void Datatype::measure() {
-  const Bounds bounds = measure_levels(levels_);
-  bytes_ = levels_.empty() ? 0 : levels_.back().before + levels_.back().bytes * levels_.back().count;
-  begin_ = bytes_ == 0 ? 0 : bounds.begin;
-  end_ = bytes_ == 0 ? 0 : bounds.end;
-  is_ascending_ = bounds.is_ascending && extent_ >= end_ - begin_;
-}
-
-bool Datatype::is_range() const {
-  return levels_.size() == 1 && is_plain(levels_.front()) && extent_ == static_cast<std::int64_t>(bytes_);
+bool Datatype::is_range(std::uint64_t from, std::uint64_t count) const {
+  PIF_ASSERT(bytes_ > 0 && count > 0, bytes_, count);
+  return is_ascending_ && offset_of(from + count - 1) - offset_of(from) == static_cast<std::int64_t>(count - 1);
 }
 
 std::int64_t Datatype::offset_of(std::uint64_t n) const {
-  return static_cast<std::int64_t>(n / bytes_) * extent_ + place_in(levels_, n % bytes_).offset;
+  return static_cast<std::int64_t>(n / bytes_) * extent_ + place_in(levels_, n % bytes_);
 }
 
 bool Datatype::reaches(std::uint64_t n) const {
@@ -384,29 +424,6 @@ std::uint64_t Datatype::bytes_before(std::int64_t offset) const {
       high = middle;
   }
   return low;
-}
-
-std::vector<pif_piece> Datatype::few_pieces(std::uint64_t from, std::uint64_t bytes) const {
-  constexpr std::size_t kManyLevels = 1024;  // to compile them takes longer than to look some of them up
-  std::vector<pif_piece> out;
-  if (levels_.size() < kManyLevels) return out;
-  const std::size_t pieces_max = levels_.size() / 16;
-  while (bytes > 0) {
-    if (out.size() == pieces_max) return {};
-    const Place place = place_in(levels_, from % bytes_);
-    const std::uint64_t size = std::min(bytes, place.bytes);
-    out.push_back({static_cast<std::int64_t>(from / bytes_) * extent_ + place.offset, size});
-    from += size;
-    bytes -= size;
-  }
-  return out;
-}
-
-PatternPtr Datatype::pattern() const {
-  if (bytes_ == 0) return nullptr;
-  std::vector<std::vector<pif_level>> kept;
-  const std::vector<pif_level> top = convert(levels_, kept);
-  return PatternPtr(pif_pattern_levels(top.data(), top.size(), &extent_));
 }
 
 }  // namespace pif::mpi

@@ -27,21 +27,25 @@ struct Level {
 
 // A datatype, decoded: constant from then on, so any thread may use it. It may be tiled: tile t is the type t * extent
 // bytes further on. "Byte n" counts in the order of the type map, through all tiles.
+class Datatype;
+using DatatypePtr = std::shared_ptr<const Datatype>;
+
 class Datatype {
  public:
   // One byte.
-  Datatype();
-  // All combiners of MPI-3.1. MPI_ERR_TYPE: it is none, or one that cannot be looked into.
-  static Outcome decode(MPI_Datatype type, Datatype* out);
-  // `count` of them, one extent apart, as one type from `offset` on.
-  static Datatype repeated(const Datatype& one, std::uint64_t count, std::int64_t offset);
+  static DatatypePtr byte();
+  // All combiners of MPI-3.1. It is decoded once, and kept as an attribute of the type. MPI_ERR_TYPE: it is none, or
+  // one that cannot be looked into.
+  static Outcome decode(MPI_Datatype type, DatatypePtr* out);
+  // `count` of them, one extent apart, as one type.
+  static DatatypePtr repeated(const Datatype& one, std::uint64_t count);
 
   std::uint64_t bytes() const { return bytes_; }
   std::int64_t extent() const { return extent_; }
   std::int64_t begin() const { return begin_; }  // of its lowest byte
   std::int64_t end() const { return end_; }      // behind its highest byte
-  // Whether all tiles together are one range of bytes, in order.
-  bool is_range() const;
+  // Whether bytes `from` to `from + count` are one range, in order. count is not 0.
+  bool is_range(std::uint64_t from, std::uint64_t count) const;
   // Whether byte n + 1 lies behind byte n for each n, through all tiles.
   bool is_ascending() const { return is_ascending_; }
   // Where byte n lies. bytes() is not 0.
@@ -50,20 +54,20 @@ class Datatype {
   bool reaches(std::uint64_t n) const;
   // How many bytes lie before this offset, through all tiles. It is ascending, and bytes() is not 0.
   std::uint64_t bytes_before(std::int64_t offset) const;
-  // The pieces of `bytes` bytes from byte `from` on, in order, if they are few of an irregular type's many; otherwise
-  // none. bytes() is not 0.
-  std::vector<pif_piece> few_pieces(std::uint64_t from, std::uint64_t bytes) const;
-  // For pif.h; NULL: memory is out, or there are no bytes.
-  PatternPtr pattern() const;
+  // All tiles, for pif.h; the byte at begin() is at its offset 0. It was compiled once. NULL: memory was out, or there
+  // are no bytes.
+  const pif_pattern* pattern() const { return pattern_.get(); }
 
  private:
-  void measure();
+  Datatype(std::vector<Level> levels, std::int64_t extent);
+  static DatatypePtr make(std::vector<Level> levels, std::int64_t extent);
 
   std::vector<Level> levels_;
   std::uint64_t bytes_ = 0;
   std::int64_t extent_ = 0;
   std::int64_t begin_ = 0, end_ = 0;
   bool is_ascending_ = true;
+  PatternPtr pattern_;
 };
 
 // Adds `count` repetitions of `what` to `levels`, each `stride` bytes behind the one before, from `offset` on. What

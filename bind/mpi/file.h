@@ -52,6 +52,8 @@ class File {
   // The view is set in the MPI's own handle already. Both pointers are 0 then.
   Outcome set_view(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const std::string& datarep);
   Outcome seek_shared(MPI_Offset offset, int whence);
+  // As move(); all get the outcome of the worst.
+  Outcome move_all(Access access, MPI_Offset offset, const Memory& memory, std::uint64_t* bytes);
 
   // ---- one process ----
   Outcome length(std::uint64_t* bytes);
@@ -61,8 +63,8 @@ class File {
   // Moves bytes; those that came or went are counted in `bytes`. Collective if it is ordered. `offset` counts if it is
   // Pointer::kAt.
   Outcome move(Access access, MPI_Offset offset, const Memory& memory, std::uint64_t* bytes);
-  // A split collective access moves them at its beginning; its end tells. MPI_ERR_OTHER: another one is under way, or
-  // none like this.
+  // A split collective access moves them at its beginning, which is collective; its end tells. MPI_ERR_OTHER: another
+  // one is under way, or none like this.
   Outcome begin_split(Access access, MPI_Offset offset, const Memory& memory);
   Outcome end_split(Access access, std::uint64_t* bytes);
   // The hints that are in force; the caller frees them.
@@ -106,8 +108,9 @@ class File {
   Outcome finish_new();
   Outcome begin_anew(std::uint64_t bytes);
   Outcome copy_part(pif_file* from, std::uint64_t bytes);
-  Outcome common_length(const Outcome& mine, std::int64_t* bytes);
-  Outcome grow(std::uint64_t bytes);
+  Outcome common_length(const Outcome& mine, std::uint64_t* bytes);
+  Outcome resize(std::uint64_t now, std::uint64_t bytes);
+  Outcome set_length(std::uint64_t bytes);
   void report();
   // One process; open.cc.
   Outcome check_amode() const;
@@ -122,13 +125,12 @@ class File {
   // One process; access.cc.
   Outcome check_access(Access access, const Memory& memory, const Datatype& type) const;
   Outcome place(Access access, MPI_Offset offset, std::uint64_t bytes, std::uint64_t* skip);
-  Outcome transfer(Direction direction, std::uint64_t skip, const Memory& memory, const Datatype& type,
-                   std::uint64_t* bytes);
+  std::uint64_t end_of(std::uint64_t skip, std::uint64_t bytes) const;
+  Outcome read(std::uint64_t skip, const Memory& memory, const DatatypePtr& type, std::uint64_t* bytes);
+  Outcome write(std::uint64_t skip, const Memory& memory, const DatatypePtr& type, std::uint64_t bytes);
   Outcome cut_to_length(std::uint64_t skip, std::uint64_t* bytes);
-  Outcome write(std::uint64_t skip, std::uint64_t bytes, char* memory, const Datatype& type);
-  Outcome lengthen(std::uint64_t end);
-  Outcome pass(Direction direction, std::uint64_t skip, std::uint64_t bytes, char* memory, const Datatype& type,
-               std::int64_t* moved);
+  Outcome pass(Direction direction, std::uint64_t skip, std::uint64_t bytes, const Memory& memory,
+               const DatatypePtr& type, std::uint64_t* moved);
   Outcome offset_of_end(MPI_Offset* offset);
   Outcome target(MPI_Offset offset, int whence, const std::function<Outcome(MPI_Offset*)>& now, MPI_Offset* out);
 
@@ -146,8 +148,7 @@ class File {
 
   std::uint64_t etype_bytes_ = 1;
   std::int64_t displacement_ = 0;
-  Datatype filetype_;
-  PatternPtr file_pattern_;
+  DatatypePtr filetype_ = Datatype::byte();
   std::int64_t position_ = 0;
   Split split_;
   Counts counts_;

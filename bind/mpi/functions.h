@@ -10,9 +10,9 @@
 
 #define PIF_MPI_ACCESSES(X)                       \
   X(read_at, BLOCKING_AT, kRead, kAt)             \
-  X(read_at_all, BLOCKING_AT, kRead, kAt)         \
+  X(read_at_all, COLLECTIVE_AT, kRead, kAt)       \
   X(write_at, BLOCKING_AT, kWrite, kAt)           \
-  X(write_at_all, BLOCKING_AT, kWrite, kAt)       \
+  X(write_at_all, COLLECTIVE_AT, kWrite, kAt)     \
   X(iread_at, STARTED_AT, kRead, kAt)             \
   X(iread_at_all, STARTED_AT, kRead, kAt)         \
   X(iwrite_at, STARTED_AT, kWrite, kAt)           \
@@ -20,9 +20,9 @@
   X(read_at_all_begin, BEGIN_AT, kRead, kAt)      \
   X(write_at_all_begin, BEGIN_AT, kWrite, kAt)    \
   X(read, BLOCKING, kRead, kOwn)                  \
-  X(read_all, BLOCKING, kRead, kOwn)              \
+  X(read_all, COLLECTIVE, kRead, kOwn)            \
   X(write, BLOCKING, kWrite, kOwn)                \
-  X(write_all, BLOCKING, kWrite, kOwn)            \
+  X(write_all, COLLECTIVE, kWrite, kOwn)          \
   X(iread, STARTED, kRead, kOwn)                  \
   X(iread_all, STARTED, kRead, kOwn)              \
   X(iwrite, STARTED, kWrite, kOwn)                \
@@ -33,8 +33,8 @@
   X(write_shared, BLOCKING, kWrite, kShared)      \
   X(iread_shared, STARTED, kRead, kShared)        \
   X(iwrite_shared, STARTED, kWrite, kShared)      \
-  X(read_ordered, BLOCKING, kRead, kOrdered)      \
-  X(write_ordered, BLOCKING, kWrite, kOrdered)    \
+  X(read_ordered, COLLECTIVE, kRead, kOrdered)    \
+  X(write_ordered, COLLECTIVE, kWrite, kOrdered)  \
   X(read_ordered_begin, BEGIN, kRead, kOrdered)   \
   X(write_ordered_begin, BEGIN, kWrite, kOrdered) \
   X(read_at_all_end, END, kRead, kAt)             \

@@ -12,6 +12,7 @@
 
 #include "file.h"
 #include "functions.h"
+#include "pif/base/assert.h"
 #include "session.h"
 
 namespace pif::mpi {
@@ -30,6 +31,7 @@ class Files {
   void add(std::shared_ptr<File> file) {
     const std::unique_lock guard(lock_);
     const MPI_File handle = file->handle();
+    PIF_ASSERT(handle != MPI_FILE_NULL && !files_.contains(handle), files_.size());
     files_.insert_or_assign(handle, std::move(file));
     count_.store(files_.size(), std::memory_order_release);
   }
@@ -54,7 +56,9 @@ Files& files() {
 // The MPI's own function of this name: in the next library behind this one.
 template <typename Function>
 Function* real(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  void* const found = dlsym(RTLD_NEXT, name);
+  PIF_ASSERT(found != nullptr);  // the table is the MPI's own
+  return reinterpret_cast<Function*>(found);
 }
 
 // The MPI's own handle for a file of ours; its error handler is that of MPI_FILE_NULL. Returns the MPI's code.
@@ -226,10 +230,12 @@ int locked(File& file, const Call& call) {
   return raise(file.handle(), outcome);
 }
 
-int move(File& file, Access access, MPI_Offset offset, const Memory& memory, MPI_Status* status) {
+using Move = Outcome (File::*)(Access, MPI_Offset, const Memory&, std::uint64_t*);
+
+int move(File& file, Move how, Access access, MPI_Offset offset, const Memory& memory, MPI_Status* status) {
   return locked(file, [&] {
     std::uint64_t bytes = 0;
-    Outcome outcome = file.move(access, offset, memory, &bytes);
+    Outcome outcome = (file.*how)(access, offset, memory, &bytes);
     tell(status, bytes);
     return outcome;
   });
@@ -279,12 +285,14 @@ namespace ours = pif::mpi;
 #define PIF_MPI_ACCESS(direction, pointer) (ours::Access{ours::Direction::direction, ours::Pointer::pointer})
 #define PIF_MPI_MEMORY (ours::Memory{const_cast<void*>(static_cast<const void*>(buffer)), count, datatype})
 
-#define PIF_MPI_BLOCKING_AT(name, Count, d, p)                                                                 \
+#define PIF_MPI_MOVING_AT(name, Count, d, p, how)                                                              \
   PIF_MPI_BOTH(name,                                                                                           \
                (MPI_File fh, MPI_Offset offset, PIF_MPI_BUFFER_##d buffer, Count count, MPI_Datatype datatype, \
                 MPI_Status * status),                                                                          \
                (fh, offset, buffer, count, datatype, status),                                                  \
-               ours::move(*file, PIF_MPI_ACCESS(d, p), offset, PIF_MPI_MEMORY, status))
+               ours::move(*file, &ours::File::how, PIF_MPI_ACCESS(d, p), offset, PIF_MPI_MEMORY, status))
+#define PIF_MPI_BLOCKING_AT(name, Count, d, p) PIF_MPI_MOVING_AT(name, Count, d, p, move)
+#define PIF_MPI_COLLECTIVE_AT(name, Count, d, p) PIF_MPI_MOVING_AT(name, Count, d, p, move_all)
 #define PIF_MPI_STARTED_AT(name, Count, d, p)                                                                  \
   PIF_MPI_BOTH(name,                                                                                           \
                (MPI_File fh, MPI_Offset offset, PIF_MPI_BUFFER_##d buffer, Count count, MPI_Datatype datatype, \
@@ -295,10 +303,13 @@ namespace ours = pif::mpi;
   PIF_MPI_BOTH(name, (MPI_File fh, MPI_Offset offset, PIF_MPI_BUFFER_##d buffer, Count count, MPI_Datatype datatype), \
                (fh, offset, buffer, count, datatype),                                                                 \
                ours::begin(*file, PIF_MPI_ACCESS(d, p), offset, PIF_MPI_MEMORY))
-#define PIF_MPI_BLOCKING(name, Count, d, p)                                                                    \
-  PIF_MPI_BOTH(                                                                                                \
-      name, (MPI_File fh, PIF_MPI_BUFFER_##d buffer, Count count, MPI_Datatype datatype, MPI_Status * status), \
-      (fh, buffer, count, datatype, status), ours::move(*file, PIF_MPI_ACCESS(d, p), 0, PIF_MPI_MEMORY, status))
+#define PIF_MPI_MOVING(name, Count, d, p, how)                                                                    \
+  PIF_MPI_BOTH(name,                                                                                              \
+               (MPI_File fh, PIF_MPI_BUFFER_##d buffer, Count count, MPI_Datatype datatype, MPI_Status * status), \
+               (fh, buffer, count, datatype, status),                                                             \
+               ours::move(*file, &ours::File::how, PIF_MPI_ACCESS(d, p), 0, PIF_MPI_MEMORY, status))
+#define PIF_MPI_BLOCKING(name, Count, d, p) PIF_MPI_MOVING(name, Count, d, p, move)
+#define PIF_MPI_COLLECTIVE(name, Count, d, p) PIF_MPI_MOVING(name, Count, d, p, move_all)
 #define PIF_MPI_STARTED(name, Count, d, p)                                                                       \
   PIF_MPI_BOTH(                                                                                                  \
       name, (MPI_File fh, PIF_MPI_BUFFER_##d buffer, Count count, MPI_Datatype datatype, MPI_Request * request), \
@@ -314,9 +325,11 @@ namespace ours = pif::mpi;
 
 // An end has no count, and so no second form.
 #define PIF_MPI_LARGE_BLOCKING_AT PIF_MPI_BLOCKING_AT
+#define PIF_MPI_LARGE_COLLECTIVE_AT PIF_MPI_COLLECTIVE_AT
 #define PIF_MPI_LARGE_STARTED_AT PIF_MPI_STARTED_AT
 #define PIF_MPI_LARGE_BEGIN_AT PIF_MPI_BEGIN_AT
 #define PIF_MPI_LARGE_BLOCKING PIF_MPI_BLOCKING
+#define PIF_MPI_LARGE_COLLECTIVE PIF_MPI_COLLECTIVE
 #define PIF_MPI_LARGE_STARTED PIF_MPI_STARTED
 #define PIF_MPI_LARGE_BEGIN PIF_MPI_BEGIN
 #define PIF_MPI_LARGE_END(name, Count, d, p)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "file.h"
+#include "pif/base/assert.h"
 #include "session.h"
 
 namespace pif::mpi {
@@ -56,9 +57,9 @@ Outcome File::check_amode() const {
 }
 
 Outcome File::open(MPI_Comm comm, MPI_Info info) {
+  PIF_ASSERT(file_ == nullptr && !is_new_);
   PIF_MPI_TRY(team_.begin(comm));
   Outcome out = open_or_create(info);
-  file_pattern_ = filetype_.pattern();
   if (out.ok() && (amode_ & MPI_MODE_APPEND) != 0 && !is_new_) {
     std::uint64_t bytes = 0;
     out = team_.agree(length(&bytes));
@@ -74,6 +75,7 @@ Outcome File::open(MPI_Comm comm, MPI_Info info) {
 }
 
 Outcome File::open_committed(pif_mode mode) {
+  PIF_ASSERT(file_ == nullptr, mode);
   return ask([&](pif_connection* c) {
     file_ = pif_open(c, path_.c_str(), mode);
     return answer_of(c, file_);
@@ -117,6 +119,8 @@ File::Creation File::creation_from(MPI_Info info) const {
 }
 
 Outcome File::create(const Creation& creation) {
+  PIF_ASSERT(file_ == nullptr && team_.rank() == 0, team_.rank());
+  PIF_ASSERT(creation.names.size() == creation.attributes.size(), creation.names.size(), creation.attributes.size());
   pif_create_options options = creation.options;
   options.nodes = creation.nodes.empty() ? nullptr : creation.nodes.data();
   options.node_count = creation.nodes.size();
@@ -135,6 +139,7 @@ Outcome File::join_first(const Outcome& done, First* first) {
   if (is_first && mine.ok() && is_new_) {
     std::int64_t bytes = 0;
     mine = ask([&](auto*) { return pif_share(file_, first->token.data(), first->token.size()); }, &bytes);
+    if (mine.ok()) PIF_ASSERT(bytes > 0 && static_cast<std::size_t>(bytes) <= first->token.size(), bytes);
     first->token_bytes = static_cast<std::uint32_t>(bytes);
   }
   first->is_new = is_new_ ? 1 : 0;
@@ -153,6 +158,7 @@ Outcome File::join_first(const Outcome& done, First* first) {
 }
 
 Outcome File::join(const First& first) {
+  PIF_ASSERT(file_ == nullptr && first.is_new != 0 && team_.rank() > 0, team_.rank());
   const std::size_t bytes = std::min<std::size_t>(first.token.size(), first.token_bytes);
   return ask([&](pif_connection* c) {
     file_ = pif_join(c, first.token.data(), bytes);
@@ -171,6 +177,7 @@ Outcome File::close_one(pif_file** file) {
 
 // All have written what they want before rank 0 commits it, and all learn how that ended.
 Outcome File::finish_new() {
+  PIF_ASSERT(is_new_ && file_ != nullptr);
   Outcome out = team_.agree(ask([&](auto*) { return pif_done(file_); }));
   if (team_.rank() == 0) {
     if (out.ok()) out = ask([&](auto*) { return pif_commit(file_); });
@@ -180,6 +187,7 @@ Outcome File::finish_new() {
 }
 
 Outcome File::close() {
+  PIF_ASSERT(file_ != nullptr);
   const bool deletes = (amode_ & MPI_MODE_DELETE_ON_CLOSE) != 0;
   Outcome out;
   if (is_new_ && !deletes) out = finish_new();
@@ -231,29 +239,28 @@ Outcome File::length(std::uint64_t* bytes) {
 }
 
 // All get the length that rank 0 sees, unless one of them has failed already.
-Outcome File::common_length(const Outcome& mine, std::int64_t* bytes) {
+Outcome File::common_length(const Outcome& mine, std::uint64_t* bytes) {
   Outcome out = mine;
-  std::uint64_t now = 0;
-  if (out.ok() && team_.rank() == 0) out = length(&now);
+  if (out.ok() && team_.rank() == 0) out = length(bytes);
   PIF_MPI_TRY(team_.agree(out));
-  *bytes = static_cast<std::int64_t>(now);
-  team_.broadcast(bytes);
+  team_.broadcast(std::as_writable_bytes(std::span(bytes, 1)));
   return {};
 }
 
-// The length of a new file that several write is where the last byte is that one of them wrote.
-Outcome File::grow(std::uint64_t bytes) {
+// A new file is cut by each member, which knows what it has written; the rest is done by one of them.
+Outcome File::resize(std::uint64_t now, std::uint64_t bytes) {
+  PIF_ASSERT(may_write() && (bytes > now || is_new_), now, bytes);
   Outcome mine;
-  if (team_.rank() == 0) {
-    const char zero = 0;
-    if (is_new_)
-      mine = ask([&](auto*) { return pif_pwrite(file_, &zero, 1, bytes - 1); });
-    else
-      mine = ask([&](auto*) { return pif_resize(file_, bytes); });
-    if (mine.ok() && is_new_) team_.set(Team::Number::kLength, static_cast<std::int64_t>(bytes));
-  }
+  if (bytes < now || team_.rank() == 0) mine = ask([&](auto*) { return pif_resize(file_, bytes); });
   PIF_MPI_TRY(team_.agree(mine));
+  return set_length(bytes);
+}
+
+// Collective: no member sees an older length afterwards.
+Outcome File::set_length(std::uint64_t bytes) {
   length_seen_ = bytes;
+  if (is_new_ && team_.rank() == 0) team_.set(Team::Number::kLength, static_cast<std::int64_t>(bytes));
+  team_.barrier();
   return {};
 }
 
@@ -288,6 +295,7 @@ Outcome File::creation_like(pif_file* file, Creation* out) const {
 
 // Every process copies its blocks, in turn with the others.
 Outcome File::copy_part(pif_file* from, std::uint64_t bytes) {
+  PIF_ASSERT(from != nullptr && file_ != nullptr && from != file_, bytes);
   std::vector<char> block(std::min<std::uint64_t>(bytes, kCopyBytes));
   const std::uint64_t step = kCopyBytes * static_cast<std::uint64_t>(team_.size());
   for (std::uint64_t at = kCopyBytes * static_cast<std::uint64_t>(team_.rank()); at < bytes; at += step) {
@@ -302,6 +310,7 @@ Outcome File::copy_part(pif_file* from, std::uint64_t bytes) {
 // A new file with the first `bytes` bytes takes the place of this one: at once for these processes, at the close for
 // all others.
 Outcome File::begin_anew(std::uint64_t bytes) {
+  PIF_ASSERT(file_ != nullptr && may_write(), bytes);
   pif_file* old = std::exchange(file_, nullptr);
   Outcome mine;
   if (team_.rank() == 0) {
@@ -322,10 +331,7 @@ Outcome File::begin_anew(std::uint64_t bytes) {
   }
   if (was_new && team_.rank() == 0) (void)ask([&](auto*) { return pif_abort(old); });
   (void)close_one(&old);
-  length_seen_ = bytes;
-  if (team_.rank() == 0) team_.set(Team::Number::kLength, static_cast<std::int64_t>(bytes));
-  team_.barrier();
-  return {};
+  return set_length(bytes);
 }
 
 Outcome File::set_size(MPI_Offset bytes) {
@@ -335,13 +341,13 @@ Outcome File::set_size(MPI_Offset bytes) {
   else if (bytes < 0)
     mine = {MPI_ERR_ARG, "a file cannot be shorter than 0 bytes"};
   PIF_MPI_TRY(team_.agree(mine));  // and what others wrote before is counted
-  std::int64_t now = 0;
+  std::uint64_t now = 0;
   PIF_MPI_TRY(common_length({}, &now));
-  if (bytes == now) {
-    length_seen_ = static_cast<std::uint64_t>(now);
-    return {};
-  }
-  return bytes > now ? grow(static_cast<std::uint64_t>(bytes)) : begin_anew(static_cast<std::uint64_t>(bytes));
+  const auto wanted = static_cast<std::uint64_t>(bytes);
+  if (wanted == now) return set_length(now);
+  // To cut a new file zeros are written, to begin anew what stays.
+  const bool is_cut = wanted < now && !(is_new_ && now - wanted <= wanted);
+  return is_cut ? begin_anew(wanted) : resize(now, wanted);
 }
 
 Outcome File::preallocate(MPI_Offset bytes) {
@@ -353,9 +359,10 @@ Outcome File::preallocate(MPI_Offset bytes) {
   PIF_MPI_TRY(team_.agree(mine));
   if (team_.rank() == 0 && is_new_ && bytes > 0)
     mine = ask([&](auto*) { return pif_preallocate(file_, static_cast<std::uint64_t>(bytes)); });
-  std::int64_t now = 0;
+  std::uint64_t now = 0;
   PIF_MPI_TRY(common_length(mine, &now));
-  return bytes > now ? grow(static_cast<std::uint64_t>(bytes)) : Outcome{};
+  const auto wanted = static_cast<std::uint64_t>(bytes);
+  return wanted > now ? resize(now, wanted) : Outcome{};
 }
 
 Outcome File::info(MPI_Info* out) {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "pif/base/assert.h"
 #include "pif/client/pif.h"
 
 namespace pif::mpi {
@@ -43,6 +44,7 @@ bool means(int code, int error_class, const std::string& text) {
 }  // namespace
 
 Outcome outcome_of(int code, const std::string& text) {
+  PIF_ASSERT(code > 0, code);
   return {class_of(code), text.empty() ? std::string(pif_code_name(code)) : text};
 }
 

@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "pif/base/assert.h"
+
 namespace pif::mpi {
 namespace {
 
@@ -33,6 +35,7 @@ Outcome ask(const std::function<std::int64_t(pif_connection*)>& call, std::int64
   Session& s = session();
   const std::lock_guard guard(s.lock);
   PIF_MPI_TRY(connect(s));
+  PIF_ASSERT(s.connection != nullptr);
   const std::int64_t result = call(s.connection);
   if (result < 0) return outcome_of(static_cast<int>(-result), pif_error_text(s.connection));
   if (answer != nullptr) *answer = result;

@@ -42,9 +42,6 @@ class Team {
   std::int64_t add(Number which, std::int64_t value);
   std::int64_t raise(Number which, std::int64_t value);  // to at least this
   void set(Number which, std::int64_t value);
-  // Not collective: from lock() to unlock() no other member is between its own, nor gets at the numbers.
-  void lock();
-  void unlock();
 
  private:
   std::int64_t change(Number which, std::int64_t value, MPI_Op op);
