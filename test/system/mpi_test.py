@@ -1,14 +1,18 @@
 """MPI-IO: MPI programs that know nothing of PIF, with the library for their MPI in front of it.
 
-PIF_TWIN_SEEDS=N: so many random programs for each number of processes; PIF_TWIN_FIRST=N: from that seed on."""
+PIF_TWIN_SEEDS=N: so many random programs for each number of processes; PIF_TWIN_FIRST=N: from that seed on.
+PIF_MPI_KILLS=N: so many processes are killed."""
 
+import contextlib
 import os
+import random
 import re
 import shutil
 import struct
 import subprocess
 import sys
 
+from mounts import Mount, can_mount
 from pif_system import FileSystem, check, main_on
 
 FS = None
@@ -38,8 +42,8 @@ def is_here(mpi):
 MPIS = [mpi for mpi in ("mpich", "openmpi") if is_here(mpi)]
 
 
-def run(mpi, processes, *words, code=0, preloaded=True, seconds=SECONDS, **more):
-    """An MPI job on this machine; what it printed."""
+def command(mpi, processes, *words, preloaded=True, **more):
+    """An MPI job on this machine."""
     variables = {"PIF": FS.folder, **more}
     if preloaded:
         variables["LD_PRELOAD"] = library(mpi)
@@ -48,8 +52,13 @@ def run(mpi, processes, *words, code=0, preloaded=True, seconds=SECONDS, **more)
     else:
         options = ["--allow-run-as-root", "--oversubscribe"]
         options += [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+    return [f"mpiexec.{mpi}", *options, "-n", str(processes), *words]
+
+
+def run(mpi, processes, *words, code=0, seconds=SECONDS, **more):
+    """What a job printed, which ended so."""
     done = subprocess.run(
-        [f"mpiexec.{mpi}", *options, "-n", str(processes), *words],
+        command(mpi, processes, *words, **more),
         env=FS.env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -136,6 +145,78 @@ def fortran_programs_use_the_same_names():
         check(numbers == (1000, 1001), f"{mpi}: what Fortran wrote: {numbers}")
 
 
+def threads_use_files_at_once():
+    for mpi in MPIS:
+        run(mpi, 2, program("threads", mpi), f"pif:/threads-{mpi}")
+
+
+def python_with_h5py():
+    for python in (sys.executable, "/usr/bin/python3"):
+        words = [python, "-c", "import h5py, mpi4py"]
+        if subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            return python
+    return None
+
+
+def h5py_makes_and_reads_a_file():
+    python = python_with_h5py()
+    if python is None or "openmpi" not in MPIS:  # Debian's is of Open MPI
+        print("skipped: no h5py with MPI (python3-h5py-mpi)")
+        return
+    run("openmpi", 2, python, os.path.join(SOURCE, "test/mpi/h5py_example.py"), "pif:/h5py.h5")
+    check(FS.content("/h5py.h5")[:8] == b"\x89HDF\r\n\x1a\n", "it is an HDF5 file")
+
+
+def pnetcdf_uses_a_mount():
+    if not os.path.exists(program("pnetcdf", "openmpi")) or not can_mount():
+        print("skipped: no PnetCDF (libpnetcdf-dev), or no mounts")
+        return
+    with Mount(FS, "mounted") as folder:
+        run("openmpi", 2, program("pnetcdf", "openmpi"), f"{folder}/data.nc")
+    check(FS.content("/data.nc")[:4] == b"CDF\5", "it is a netCDF file")
+
+
+def kill_within(job, victim, rnd):
+    """Kills a rank, an LFS or the server some time after both ranks have said who they are; what the job printed."""
+    ranks, said = [], ""
+    while len(ranks) < 2:
+        line = job.stdout.readline().decode(errors="replace")
+        check(line, f"the job ended before its ranks said who they are: {said}")
+        said += line
+        ranks += [int(pid) for pid in re.findall(r"^process (\d+)$", line, re.M)]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        job.wait(rnd.uniform(0, 0.4))
+    if victim == "rank":
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(rnd.choice(ranks), 9)
+    else:
+        FS.kill("server" if victim == "server" else f"lfs{rnd.randrange(4)}")
+        FS.ok("up", FS.folder)
+    return said + job.communicate(timeout=SECONDS)[0].decode(errors="replace")
+
+
+def a_kill_leaves_no_file_or_a_whole_one():
+    rnd = random.Random(int(os.environ.get("PIF_MPI_KILLS_SEED", "5")))
+    calls = 40
+    length = calls * 64 * 2 * 1000
+    whole = bytes((at * 31 + at // 4096) % 256 for at in range(length))
+    outcomes = []
+    for i in range(int(os.environ.get("PIF_MPI_KILLS", "6"))):
+        mpi, victim, name = MPIS[i % len(MPIS)], ("rank", "lfs", "server")[i // len(MPIS) % 3], f"/killed{i}"
+        words = command(mpi, 2, program("kills", mpi), f"pif:{name}", str(calls))
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        job = subprocess.Popen(words, env=FS.env, **pipes)
+        said = kill_within(job, victim, rnd)
+        check("know of an error" not in said, f"{mpi}, {victim}: all ranks know of an error at the call: {said}")
+        is_there = FS.run("stat", name).returncode == 0
+        outcomes.append((victim, job.returncode == 0, is_there))
+        check(is_there or job.returncode != 0, f"{mpi}, {victim}: a job without an error left no file: {said}")
+        if is_there:
+            check(FS.content(name) == whole, f"{mpi}, {victim}: the file is there, and not whole")
+            FS.ok("rm", name)
+    print(f"# {len(outcomes)} kills, {sum(is_there for _, _, is_there in outcomes)} files, all whole")
+
+
 def symbols(path):
     done = subprocess.run(["nm", "-D", "--defined-only", path], stdout=subprocess.PIPE, check=True)
     return set(re.findall(r" [TW] (P?MPI_File_\w+)", done.stdout.decode()))
@@ -180,6 +261,10 @@ if __name__ == "__main__":
         no_file_system_is_an_error_of_the_program,
         hdf5_makes_and_changes_its_files,
         fortran_programs_use_the_same_names,
+        threads_use_files_at_once,
+        h5py_makes_and_reads_a_file,
+        pnetcdf_uses_a_mount,
+        a_kill_leaves_no_file_or_a_whole_one,
         all_processes_learn_of_a_lost_lfs,
     ]
     with FileSystem(4) as FS:
