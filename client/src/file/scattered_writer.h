@@ -45,7 +45,7 @@ class ScatteredWriter {
   // The file, which nobody else writes, ends at this byte. Bytes that are cut off stay in the components until they are
   // sealed.
   [[nodiscard]] Status resize(std::uint64_t bytes);
-  // Of a file that several write: bytes that are cut off are zero at once, as far as they were written here.
+  // In a file that several write, bytes that are cut off are zero at once, as far as they were written here.
   [[nodiscard]] Status resize_shared(std::uint64_t bytes);
   // Makes all bytes zero that were cut off, before others write there.
   [[nodiscard]] Status clear_cut();
