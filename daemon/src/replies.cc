@@ -40,6 +40,11 @@ Request request_of(net::Delivery& delivery, Time arrived) {
   return {delivery.peer, std::move(delivery.packet), arrived, arrived + patience, 0};
 }
 
+Replies::Replies(net::Messenger& messenger, Fibers& fibers, std::string node)
+    : messenger_(messenger), fibers_(fibers), node_(std::move(node)), started_(now()), earlier_(fibers) {
+  fibers_.start<&Replies::send_signs>(*this);
+}
+
 void Replies::send(net::PeerId peer, net::Packet packet) {
   const std::uint64_t id = packet.envelope.id();
   const auto sent = messenger_.send(peer, std::move(packet));
@@ -86,7 +91,9 @@ void Replies::defer(Request& request) {
   later_.emplace(request.token, Later{request.peer, envelope.id(), envelope.op_case(), request.deadline, sign});
   if (is_idle(envelope.op_case())) ++idle_;
   PIF_ASSERT(signs_.size() + 1 == later_.size() && idle_ <= later_.size(), signs_.size(), later_.size(), idle_);
-  signs_.emplace(sign, request.token);
+  const auto [at, is_new] = signs_.emplace(sign, request.token);
+  PIF_ASSERT(is_new, request.token);
+  if (at == signs_.begin()) earlier_.notify();
   stats_.set_under_way(later_.size());
 }
 
@@ -106,28 +113,33 @@ void Replies::end(std::unordered_map<ReplyToken, Later>::iterator at) {
   stats_.set_under_way(later_.size());
 }
 
-void Replies::tick(Time now) {
-  while (!signs_.empty() && signs_.begin()->first <= now) {
-    const ReplyToken token = signs_.begin()->second;
-    const auto at = later_.find(token);
-    PIF_ASSERT(at != later_.end(), token);
-    Later& later = at->second;
-    if (later.deadline <= now) {
-      end(at);
-      continue;
+void Replies::send_signs() {
+  for (;;) {
+    earlier_.wait(signs_.empty() ? kNever : signs_.begin()->first);
+    fibers_.settle();  // who answers at this moment comes first
+    const Time time = now();
+    while (!signs_.empty() && signs_.begin()->first <= time) {
+      const auto at = later_.find(signs_.begin()->second);
+      PIF_ASSERT(at != later_.end() && at->second.next_sign == signs_.begin()->first, signs_.begin()->second);
+      if (at->second.deadline <= time)
+        end(at);
+      else
+        send_sign(at->first, at->second, time);
     }
-    signs_.erase(signs_.begin());
-    proto::Envelope request;
-    request.set_id(later.id);
-    net::Packet sign = net::reply_to(request);
-    sign.envelope.set_working(true);
-    send(later.peer, std::move(sign));
-    later.next_sign = std::min(now + kSignEvery, later.deadline);
-    signs_.emplace(later.next_sign, token);
   }
 }
 
-Time Replies::next_deadline() const { return signs_.empty() ? kNever : signs_.begin()->first; }
+void Replies::send_sign(ReplyToken token, Later& later, Time now) {
+  PIF_ASSERT(now < later.deadline, token);  // so its next time is later, and the loop of signs ends
+  proto::Envelope request;
+  request.set_id(later.id);
+  net::Packet sign = net::reply_to(request);
+  sign.envelope.set_working(true);
+  send(later.peer, std::move(sign));
+  signs_.erase({later.next_sign, token});
+  later.next_sign = std::min(now + kSignEvery, later.deadline);
+  signs_.emplace(later.next_sign, token);
+}
 
 std::uint64_t Replies::uptime_ms() const {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now() - started_).count());

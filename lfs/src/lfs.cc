@@ -1,4 +1,4 @@
-// The event loop: deliveries in, handlers, group commits, answers out.
+// What an LFS does in a turn of its loop: deliveries in, handlers, group commits, answers out.
 #include "pif/lfs/lfs.h"
 #include "pif/base/assert.h"
 
@@ -12,7 +12,6 @@
 #include "append/deputy.h"
 #include "append/lengths.h"
 #include "context/lfs_context.h"
-#include "context/waiting_room.h"
 #include "overwrite/overwriting.h"
 #include "parity/copying.h"
 #include "parity/covering.h"
@@ -20,6 +19,7 @@
 #include "parity/keeping.h"
 #include "pif/base/limits.h"
 #include "pif/base/version.h"
+#include "pif/daemon/loop.h"
 #include "pif/net/calls.h"
 #include "rebuild/lacking.h"
 #include "rebuild/rebuild.h"
@@ -50,18 +50,19 @@ constexpr std::uint32_t kWindowRequests =
 constexpr unsigned kDeliveriesPerTurn = 64;         // handled before what they caused is committed
 constexpr std::uint64_t kBytesPerTurn = 16u << 20;  // the same, as net::Turns counts them
 constexpr std::size_t kFibersMax = 12288;  // each has a stack of two mappings; the kernel gives a process 65,530
-constexpr Duration kTurnMax = std::chrono::seconds(1);
+constexpr Duration kPatience = std::chrono::seconds(3);  // until the server has admitted this LFS
 static_assert(kWindowBytes + kBodyBytesMax <= net::Turns::kPeerBytesMax);
 static_assert(kWindowRequests < net::Turns::kPeerRequestsMax);
 
 }  // namespace
 
-struct Lfs::Impl {
+struct Lfs::Impl final : daemon::TurnHandler {
   Impl(Config config_in, World world)
       : config(std::move(config_in)),
         context(config, world, [this](net::PeerId peer) { return worker_host.identity_of(peer); }),
-        worker_host(config, world, context.fibers, context.operations,
-                    [this](net::PeerId worker) { context.input_locks.drop(worker); }) {
+        worker_host(config, world, context.fibers, context.caller, context.operations,
+                    [this](net::PeerId worker) { context.input_locks.drop(worker); }),
+        loop(context.turns, context.fibers, *this, kDeliveriesPerTurn) {
     context.operations.bind<&Impl::hello>(*this, When::kAlways);
     context.operations.bind<&Impl::stats>(*this, When::kAlways);
     context.operations.bind<&Impl::attach>(*this);
@@ -74,20 +75,25 @@ struct Lfs::Impl {
   }
 
   Status open();
-  Status serve(const std::atomic<bool>& stop);
-  Time deadline() const;
-  Status take_deliveries(const std::atomic<bool>& stop, bool at_once);
-  void handle(net::Delivery& delivery, Time arrived);
-  void handle_request(net::Delivery& delivery, Time arrived);
-  bool may_serve(net::Delivery& delivery);
-  void refuse(const net::Delivery& delivery, Code code, const std::string& why);
-  void end_waiting();
-  void dispatch(Request request);
-  void run(const Handler& handler, Request request);
+  // ---- a turn ----
+  void begin_turn() override { turn_end = context.turns.cost() + kBytesPerTurn; }
+  void take(net::Turns::Arrival& arrival) override;
+  bool has_room() const override { return context.turns.cost() < turn_end; }
+  Result<bool> end_turn() override;
+  void commit();
+  void woken();
+  void forget(net::Delivery& closed);
+  void start(net::Delivery& delivery, Time arrived);
+  bool may_commit() const { return !holding.is_asked() || overwriting.busy(); }
+  bool is_commit_due() const { return may_commit() ? !context.batch.empty() : !holding.has_begun(); }
+
+  // ---- on a request's fiber ----
+  void answer(const std::shared_ptr<Request>& request);
+  std::optional<Result<net::Packet>> serve(Request& request);
+  Result<bool> admit(const Request& request, When when);
   Result<net::Packet> attach(const Request& request, const proto::Attach& asked);
   Result<net::Packet> hello(const Request& request, const proto::Hello& asked);
   Result<net::Packet> stats(const Request& request, const proto::Stats& asked);
-  bool end_turn();
 
   const Config config;
   LfsContext context;
@@ -104,7 +110,7 @@ struct Lfs::Impl {
   Deputy deputy{context};
   Lengths lengths{context, append_coordinator, managing.aside()};
   Gathering gathering{keeping};
-  Rebuild rebuild{keeping, managing, reporting};
+  Rebuild rebuild{keeping, managing, reporting, holding};
   Drill drill{keeping, reporting};
   Covering covering{keeping};
   Copying copying{keeping, gathering, covering};
@@ -112,14 +118,15 @@ struct Lfs::Impl {
   Scrub scrub{keeping, managing, reporting, lengths, holding};
   StandIn stand_in{keeping};
   Sizing sizing{context};
-  WaitingRoom waiting_room;
   WorkerHost worker_host;
+  daemon::Loop loop;
+  std::uint64_t turn_end = 0;  // cost (net/turns.h) at which this turn takes no more
 };
 
 Lfs::Lfs(Config config, World world) : impl_(std::make_unique<Impl>(std::move(config), std::move(world))) {}
 Lfs::~Lfs() = default;
 Status Lfs::open() { return impl_->open(); }
-Status Lfs::serve(const std::atomic<bool>& stop) { return impl_->serve(stop); }
+Status Lfs::serve(const std::atomic<bool>& stop) { return impl_->loop.serve(stop); }
 
 Status Lfs::Impl::open() {
   PIF_TRY(claim_root(context.world.storage, context.world.catalogue, config.root,
@@ -142,128 +149,82 @@ Status Lfs::Impl::open() {
   return {};
 }
 
-Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
-  bool more = true;  // a turn left something that can go on at once
-  while (!stop.load(std::memory_order_acquire)) {
-    if (auto taken = take_deliveries(stop, more); !taken && !stop.load(std::memory_order_acquire)) return taken;
-    more = end_turn();
-    if (reporting.must_end()) return fail(Code::kUnavailable, *reporting.must_end());
-  }
-  return {};
-}
-
-Time Lfs::Impl::deadline() const {
-  return std::min({context.now() + kTurnMax, context.fibers.next_deadline(), waiting_room.next_deadline(),
-                   context.replies.next_deadline()});
-}
-
-Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
-  Time until = at_once ? Time::min() : deadline();
-  const std::uint64_t end = context.turns.cost() + kBytesPerTurn;
-  for (unsigned i = 0; i < kDeliveriesPerTurn && context.turns.cost() < end; ++i) {
-    if (stop.load(std::memory_order_acquire)) break;
-    PIF_TRY_VALUE(auto received, context.turns.receive(until));
-    if (!received) return {};
-    handle(received->delivery, received->arrived);
-    until = Time::min();  // what is there already shares the turn
-  }
-  return {};
-}
-
-void Lfs::Impl::handle(net::Delivery& delivery, Time arrived) {
+void Lfs::Impl::take(net::Turns::Arrival& arrival) {
   using Kind = net::Delivery::Kind;
-  if (delivery.kind == Kind::kWake) {
-    if (context.world.on_wake) context.world.on_wake();
-    return;
-  }
-  if (delivery.kind == Kind::kClosed) {  // concerns everybody
-    context.replies.drop_peer(delivery.peer);
-    context.authorizer.forget(delivery.peer);
-    append_coordinator.drop_peer(delivery.peer);
-    holding.drop_peer(delivery.peer);
-    waiting_room.drop(delivery.peer);
-    reading.drop_peer(delivery.peer);
-    reporting.offer(delivery);
-    keeping.peers.offer(delivery);
-    worker_host.offer(delivery);
-    return;
-  }
-  const bool is_taken = reporting.offer(delivery) || keeping.peers.offer(delivery) || worker_host.offer(delivery);
-  if (!is_taken && may_serve(delivery)) handle_request(delivery, arrived);
+  net::Delivery& delivery = arrival.delivery;
+  if (delivery.kind == Kind::kWake) return woken();
+  if (delivery.kind == Kind::kClosed) return forget(delivery);
+  // An answer that came too late is never to be answered.
+  if (!context.caller.offer(delivery) && !net::is_reply(delivery.packet.envelope)) start(delivery, arrival.arrived);
 }
 
-// What may be asked of an LFS that does not serve. Other requests wait for the server to admit it.
-bool Lfs::Impl::may_serve(net::Delivery& delivery) {
-  if (context.standing == Standing::kServing || net::is_reply(delivery.packet.envelope)) return true;
-  const Handler* handler = context.operations.find(delivery.packet.envelope.op_case());
-  if (handler != nullptr && handler->when == When::kAlways) return true;
-  if (context.standing == Standing::kStale) {
-    refuse(delivery, Code::kStaleNode, context.stale);
-  } else if (!waiting_room.add(delivery, context.now())) {
-    refuse(delivery, Code::kBusy, "too many requests wait for the PIF Server to admit this LFS");
-  }
-  return false;
+// Work away from the loop has ended, and the disk may have failed in it.
+void Lfs::Impl::woken() {
+  if (context.world.on_wake) context.world.on_wake();
+  if (context.world.health != nullptr && context.world.health->take_news()) reporting.look_at_disk_soon();
 }
 
-void Lfs::Impl::refuse(const net::Delivery& delivery, Code code, const std::string& why) {
-  context.replies.send_answer(delivery.peer, net::error_reply(delivery.packet.envelope, {code, why, {}}, config.name),
-                              delivery.packet.envelope.op_case(), context.now());
-}
-
-void Lfs::Impl::end_waiting() {
-  if (waiting_room.empty()) return;
-  if (context.standing == Standing::kWaiting) {
-    for (const auto& delivery : waiting_room.take_late(context.now()))
-      refuse(delivery, Code::kUnavailable,
-             "this LFS has been started and waits for the PIF Server, which alone knows whether it is up to date");
-    return;
-  }
-  for (auto& delivery : waiting_room.take_all()) handle(delivery, context.now());
-}
-
-void Lfs::Impl::handle_request(net::Delivery& delivery, Time arrived) {
-  if (net::is_reply(delivery.packet.envelope)) return;  // one that came too late: never to be answered
-  Request request{daemon::request_of(delivery, arrived), {}, {}};
-  if (request.envelope().version() != kProtocolVersion)
-    return context.replies.answer(
-        request, fail(Code::kVersion, fmt::format("protocol version {} is asked for, this LFS speaks {}",
-                                                  request.envelope().version(), kProtocolVersion)));
-  auto who = context.authorizer.identify(request.peer, request.envelope());
-  if (!who) return context.replies.answer(request, fail(std::move(who.error())));
-  request.who = *who;
-  dispatch(std::move(request));
-}
-
-// The table says what the requester must show; a handler runs for who has shown it.
-void Lfs::Impl::dispatch(Request request) {
-  PIF_ASSERT(request.deadline >= request.arrived && !net::is_reply(request.envelope()));
-  const int op = request.envelope().op_case();
-  const Handler* handler = context.operations.find(op);
-  if (op == Envelope::OP_NOT_SET)
-    return context.replies.answer(request,
-                                  fail(Code::kUnsupported, "the request has no operation that this LFS knows"));
-  if (handler == nullptr)
-    return context.replies.answer(request,
-                                  fail(Code::kUnsupported, fmt::format("operation {} is not one of an LFS's", op)));
-  if (const auto needed = handler->needed(request.envelope()); needed.rights != 0) {
-    auto allowed = context.authorizer.allow(request.peer, request.who, request.envelope(), needed.file, needed.rights);
-    if (!allowed) return context.replies.answer(request, fail(std::move(allowed.error())));
-    request.capability = *allowed;
-  }
-  if (context.fibers.count() >= kFibersMax)
-    return context.replies.answer(request, fail(Code::kRetry, "too many requests are under way here"));
-  const Handler* const instead = stand_in.find(request);  // of an absent LFS
-  run(instead != nullptr ? *instead : *handler, std::move(request));
+void Lfs::Impl::forget(net::Delivery& closed) {
+  const net::PeerId peer = closed.peer;
+  context.replies.drop_peer(peer);
+  context.admission.notify();
+  context.authorizer.forget(peer);
+  append_coordinator.drop_peer(peer);
+  holding.drop_peer(peer);
+  reading.drop_peer(peer);
+  keeping.peers.closed(peer);
+  context.caller.offer(closed);
+  reporting.closed(peer);
+  worker_host.closed(peer);
 }
 
 // Each request has a fiber. One that is not answered when it waits for the first time is answered later.
-void Lfs::Impl::run(const Handler& handler, Request request) {
-  const auto running = std::make_shared<Request>(std::move(request));
-  const bool has_ended = context.fibers.start([this, &handler, running] {
-    auto result = handler.run(handler.part, *running);
-    if (result) context.replies.answer(*running, std::move(*result));
-  });
-  if (!has_ended) context.replies.defer(*running);
+void Lfs::Impl::start(net::Delivery& delivery, Time arrived) {
+  const auto request = std::make_shared<Request>(Request{daemon::request_of(delivery, arrived), {}, {}});
+  if (context.fibers.count() >= kFibersMax)
+    return context.replies.answer(*request, fail(Code::kRetry, "too many requests are under way here"));
+  if (!context.fibers.start<&Impl::answer>(*this, request)) context.replies.defer(*request);
+}
+
+void Lfs::Impl::answer(const std::shared_ptr<Request>& request) {
+  auto result = serve(*request);
+  if (result) context.replies.answer(*request, std::move(*result));
+}
+
+// The table says what the requester must show; a handler runs for who has shown it. Nothing: there is no answer.
+std::optional<Result<net::Packet>> Lfs::Impl::serve(Request& request) {
+  PIF_ASSERT(request.deadline >= request.arrived && !net::is_reply(request.envelope()));
+  if (request.envelope().version() != kProtocolVersion)
+    return fail(Code::kVersion, fmt::format("protocol version {} is asked for, this LFS speaks {}",
+                                            request.envelope().version(), kProtocolVersion));
+  const int op = request.envelope().op_case();
+  const Handler* const handler = context.operations.find(op);
+  PIF_TRY_VALUE(const bool is_asked_still, admit(request, handler != nullptr ? handler->when : When::kServing));
+  if (!is_asked_still) return std::nullopt;
+  PIF_TRY_VALUE(request.who, context.authorizer.identify(request.peer, request.envelope()));
+  if (op == Envelope::OP_NOT_SET) return fail(Code::kUnsupported, "the request has no operation that this LFS knows");
+  if (handler == nullptr) return fail(Code::kUnsupported, fmt::format("operation {} is not one of an LFS's", op));
+  if (const auto needed = handler->needed(request.envelope()); needed.rights != 0) {
+    PIF_TRY_VALUE(request.capability,
+                  context.authorizer.allow(request.peer, request.who, request.envelope(), needed.file, needed.rights));
+  }
+  const Handler* const instead = stand_in.find(request);  // of an absent LFS
+  const Handler& runs = instead != nullptr ? *instead : *handler;
+  return runs.run(runs.part, request);
+}
+
+// Waits until the server has admitted this LFS. False: nobody waits for the answer any more.
+Result<bool> Lfs::Impl::admit(const Request& request, When when) {
+  const Time until = context.now() + kPatience;
+  while (when == When::kServing && context.standing != Standing::kServing) {
+    if (context.standing == Standing::kStale) return fail(Code::kStaleNode, context.stale);
+    if (context.now() >= until)
+      return fail(Code::kUnavailable,
+                  "this LFS has been started and waits for the PIF Server, which alone knows whether it is up to date");
+    PIF_TRY_VALUE(const bool is_asked_still, context.admission.wait(request, until));
+    if (!is_asked_still) return false;
+  }
+  return true;
 }
 
 Result<net::Packet> Lfs::Impl::attach(const Request& request, const proto::Attach& asked) {
@@ -301,24 +262,20 @@ Result<net::Packet> Lfs::Impl::stats(const Request& request, const proto::Stats&
   return reply;
 }
 
-// Everything that the turn's requests share: batches start, what is decided is committed. True if more can be done now.
-bool Lfs::Impl::end_turn() {
-  end_waiting();
-  context.fibers.run();
-  // While changes are held none begins; those under way end first.
-  const bool is_held = holding.is_asked() && !overwriting.busy();
-  rebuild.turn(context.standing == Standing::kServing && !holding.is_asked());
-  PIF_ASSERT(!is_held || holding.is_asked());
-  const bool committed = !is_held && !context.batch.empty();
-  if (!is_held) context.batch.flush();
-  if (is_held) holding.begin();
-  context.fibers.run();
-  context.replies.tick(context.now());
-  reporting.look_at_disk();
-  context.components.evict();
-  // A commit, or an executor that works at once, may let the next batch start.
-  if (holding.is_asked()) return committed || context.fibers.next_deadline() <= context.now();
-  return committed || !context.batch.empty() || context.fibers.next_deadline() <= context.now();
+Result<bool> Lfs::Impl::end_turn() {
+  if (is_commit_due()) commit();
+  if (reporting.must_end()) return fail(Code::kUnavailable, *reporting.must_end());
+  return is_commit_due();
+}
+
+// What the turn's requests have decided. While changes are held nothing is committed; those under way end first.
+void Lfs::Impl::commit() {
+  PIF_ASSERT(may_commit() || holding.is_asked());
+  if (may_commit())
+    context.batch.flush();
+  else
+    holding.begin();
+  context.fibers.run();  // their answers belong to this turn
 }
 
 }  // namespace pif::lfs

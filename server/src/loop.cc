@@ -13,11 +13,8 @@
 namespace pif::server {
 namespace {
 
-constexpr std::size_t kDeliveriesPerTurn = 512;
+constexpr unsigned kDeliveriesPerTurn = 512;
 constexpr std::size_t kEntryBytes = 4096;  // what one of them counts as (net/turns.h)
-constexpr std::size_t kPruneStep = 1000;   // stored answers looked at in a tick
-constexpr Duration kTick = std::chrono::seconds(1);
-constexpr Duration kPrunePeriod = std::chrono::hours(1);  // from the end of the table to its begin
 constexpr std::string_view kNode = "server";
 
 bool is_recorded(const wire::Operation& operation) { return operation.again == wire::Again::kDeduplicated; }
@@ -27,7 +24,8 @@ bool needs_session(const wire::Operation& operation) {
 
 }  // namespace
 
-Loop::Loop(ServerContext& context) : context_(context) {
+Loop::Loop(ServerContext& context)
+    : context_(context), background_(context), loop_(context.turns, context.fibers, *this, kDeliveriesPerTurn) {
   for (const auto bind : {bind_reading, bind_names, bind_removing, bind_lifecycle, bind_sharing, bind_parallel_open,
                           bind_opening, bind_admission, bind_rescue, bind_views, bind_lost_files})
     bind(operations_);
@@ -37,12 +35,8 @@ Loop::Loop(ServerContext& context) : context_(context) {
 Loop::~Loop() { context_.fibers.end_all(); }
 
 Status Loop::serve(const std::atomic<bool>& stop) {
-  while (!stop.load(std::memory_order_relaxed)) {
-    auto arrival = context_.turns.receive(next_deadline());
-    if (!arrival && arrival.error().code == Code::kCancelled) return {};
-    if (!arrival) return fail(std::move(arrival.error()));
-    PIF_TRY(turn(std::move(*arrival)));
-  }
+  if (auto served = loop_.serve(stop); !served)
+    return served.error().code == Code::kCancelled ? Status() : std::move(served);
   store_heard();
   return {};
 }
@@ -55,39 +49,19 @@ void Loop::store_heard() {
   finish_turn();
 }
 
-Time Loop::next_deadline() const {
-  Time next =
-      std::min({context_.outbox.next_deadline(), context_.fibers.next_deadline(), context_.replies.next_deadline()});
-  if (context_.may_change()) next = std::min(next, tick_);
-  if (context_.standing == Standing::kGathering) next = std::min(next, context_.started + context_.config.gather_max);
-  if (context_.standing == Standing::kAdmitting)
-    next = std::min(next, context_.admitting_since + context_.config.gather_max);
-  if (context_.is_held()) next = std::min(next, context_.held.until);
-  return next;
-}
-
-// Everything that is there already belongs to the turn, within bounds; what comes first is done first.
-Status Loop::turn(std::optional<net::Turns::Arrival> first) {
+void Loop::begin_turn() {
   context_.now = context_.clock.now();
   context_.wall = context_.clock.wall_seconds();
   context_.weight = 0;
   PIF_ASSERT(answers_.empty(), answers_.size());
   PIF_ASSERT(!context_.rows.writing() && !context_.rows.is_broken(), context_.rows.writes());
-  if (first) take(*first);
-  for (std::size_t count = 1; count < kDeliveriesPerTurn && context_.weight < kWeightPerTurn; ++count) {
-    auto more = context_.turns.receive(Time::min());
-    if (!more && more.error().code == Code::kCancelled) break;
-    if (!more) return fail(std::move(more.error()));
-    if (!*more) break;
-    take(**more);
-  }
-  end_waiting();
-  run_timers();  // before fibers hear that their time is over: what it finds out is news to them
-  context_.fibers.run();
-  if (context_.may_change() && context_.now >= prune_) prune_answers();
+  if (!std::exchange(has_begun_, true)) background_.start();
+}
+
+// Fibers that wait for the turn's end go on in the next one.
+Result<bool> Loop::end_turn() {
   finish_turn();
-  context_.replies.tick(context_.now);
-  return {};
+  return false;
 }
 
 void Loop::take(net::Turns::Arrival& arrival) {
@@ -95,12 +69,12 @@ void Loop::take(net::Turns::Arrival& arrival) {
   if (delivery.kind == net::Delivery::Kind::kWake) return;
   if (delivery.kind == net::Delivery::Kind::kClosed) {
     if (Session* session = context_.sessions.closed(delivery.peer, context_.now)) end_session(context_, *session);
-    context_.outbox.offer(delivery);
-    forget_waiting(context_, delivery.peer);
+    context_.caller.offer(delivery);
     if (context_.held.by == delivery.peer) context_.held = {};
+    forget_waiting(context_, delivery.peer);
     return;
   }
-  if (context_.outbox.offer(delivery) || net::is_reply(delivery.packet.envelope)) return;
+  if (context_.caller.offer(delivery) || net::is_reply(delivery.packet.envelope)) return;
   const std::size_t weight = context_.weight;
   const net::PeerId peer = delivery.peer;
   start(delivery, arrival.arrived);
@@ -110,14 +84,15 @@ void Loop::take(net::Turns::Arrival& arrival) {
 // Each request has a fiber. One that has no answer when it waits for the first time is answered later.
 void Loop::start(net::Delivery& delivery, Time arrived) {
   const auto request = std::make_shared<daemon::Request>(daemon::request_of(delivery, arrived));
-  const bool has_ended = context_.fibers.start([this, request] {
-    auto result = serve(*request);
-    if (!result)
-      keep(request, fail(std::move(result.error())));
-    else if (*result)
-      keep(request, std::move(**result));
-  });
-  if (!has_ended) context_.replies.defer(*request);
+  if (!context_.fibers.start<&Loop::answer>(*this, request)) context_.replies.defer(*request);
+}
+
+void Loop::answer(const std::shared_ptr<daemon::Request>& request) {
+  auto result = serve(*request);
+  if (!result)
+    keep(request, fail(std::move(result.error())));
+  else if (*result)
+    keep(request, std::move(**result));
 }
 
 void Loop::keep(std::shared_ptr<const daemon::Request> request, Result<net::Packet> result) {
@@ -213,79 +188,9 @@ Result<bool> Loop::admit(const daemon::Request& request, unsigned when) {
     if ((now & ~when) == 0) return true;
     if ((now & ~when & kWhileBehind) != 0) return fail(Code::kStaleServer, context_.behind);
     PIF_TRY(check_room(context_));
-    context_.admission.wait();
-    if (context_.replies.is_dropped(request)) return false;
+    PIF_TRY_VALUE(const bool is_asked_still, context_.admission.wait(request));
+    if (!is_asked_still) return false;
   }
-}
-
-// Gathering, or the time without commits, may be over: what has waited goes on.
-void Loop::end_waiting() {
-  if (context_.is_held() && context_.now >= context_.held.until) {
-    spdlog::warn("the time for which commits were held is over");
-    context_.held = {};
-  }
-  if (context_.is_held()) return;
-  end_gathering(context_);
-  end_admitting(context_);
-  if (is_early(context_.standing)) return;
-  context_.admission.notify();
-}
-
-void Loop::run_timers() {
-  if (!context_.may_change()) return;
-  if (auto applied = context_.outbox.apply_answers(); !applied) context_.rows.break_with(std::move(applied.error()));
-  if (context_.now >= tick_) {
-    refresh_description(context_);
-    if (context_.config.look_at_keys) context_.config.look_at_keys();
-    // Not when this process itself was stopped: heartbeats may wait to be read.
-    const bool came_late = context_.now - tick_ > kCameLate;
-    tick_ = context_.now + kTick;
-    if (!came_late) {
-      if (auto declared = declare_silent(context_); !declared) context_.rows.break_with(std::move(declared.error()));
-    }
-    sweep_sessions();
-    released(context_, context_.opens.expire(context_.wall));
-    context_.outbox.expire_held(context_.wall);
-    context_.registry.log_changes(context_.now);
-    pair_census_.step(context_);
-    if (context_.locks.has_ended()) {
-      if (auto erased = context_.locks.erase_ended(); !erased) context_.rows.break_with(std::move(erased.error()));
-    }
-    if (context_.registry.has_unstored()) {
-      if (auto stored = context_.registry.store_all(); !stored) context_.rows.break_with(std::move(stored.error()));
-    }
-  }
-}
-
-void Loop::prune_answers() {
-  const auto done = context_.sessions.prune(context_.wall, kPruneStep);
-  if (!done) spdlog::warn("{}", done.error().to_string());
-  prune_ = context_.now + (done && !*done ? kTick : kPrunePeriod);
-}
-
-void Loop::sweep_sessions() {
-  context_.sessions.probe_silent(context_.now, [this](net::PeerId peer) {
-    net::Packet sign;  // for nobody's request: it is dropped, if there is somebody
-    sign.envelope.set_working(true);
-    (void)context_.world.messenger.send(peer, std::move(sign));
-  });
-  context_.sessions.sweep(
-      context_.now, [this](Session& session) { end_session(context_, session); },
-      [this](Session& session) {
-        end_session(context_, session);
-        std::vector<std::uint64_t> files(session.creating.begin(), session.creating.end());
-        std::erase_if(files, [&](std::uint64_t file) { return context_.shared.has_others(file, session.id); });
-        std::sort(files.begin(), files.end());
-        for (const std::uint64_t file : files) {
-          if (auto aborted = abort_pending(context_, file); !aborted)
-            context_.rows.break_with(std::move(aborted.error()));
-        }
-        context_.rows.on_abort([this, id = session.id, uid = session.who.uid, files] {
-          if (files.empty()) return;
-          Session& again = context_.sessions.absent(id, uid, context_.now);
-          again.creating.insert(files.begin(), files.end());
-        });
-      });
 }
 
 // What the turn has made known, and what all that it has written needs besides.
@@ -318,7 +223,6 @@ void Loop::finish_turn() {
   // From what is durable: a file whose removal failed with this turn is there, and no LFS may be told otherwise.
   if (auto refilled = context_.outbox.refill(context_.wall); !refilled)
     spdlog::warn("{}", refilled.error().to_string());
-  context_.outbox.pump(context_.now, context_.wall, context_.numbers.moment());
 }
 
 // Errors too fail with the turn: they may rest on rows that are not there now.

@@ -6,12 +6,13 @@
 #include <optional>
 #include <vector>
 
+#include "background.h"
 #include "context/server_context.h"
-#include "nodes/pair_census.h"
+#include "pif/daemon/loop.h"
 
 namespace pif::server {
 
-class Loop {
+class Loop final : private daemon::TurnHandler {
  public:
   explicit Loop(ServerContext& context);
   // Whatever waits is given up, and answered by nothing.
@@ -28,12 +29,15 @@ class Loop {
     bool depends;  // on rows written in this turn
   };
 
-  [[nodiscard]] Status turn(std::optional<net::Turns::Arrival> first);
-  void take(net::Turns::Arrival& arrival);
+  void begin_turn() override;
+  void take(net::Turns::Arrival& arrival) override;
+  bool has_room() const override { return context_.weight < kWeightPerTurn; }
+  [[nodiscard]] Result<bool> end_turn() override;
   void start(net::Delivery& delivery, Time arrived);
   void keep(std::shared_ptr<const daemon::Request> request, Result<net::Packet> result);
 
   // ---- on fibers; nothing: there is no answer ----
+  void answer(const std::shared_ptr<daemon::Request>& request);
   [[nodiscard]] Result<std::optional<net::Packet>> serve(const daemon::Request& request);
   // Waits until the server does what may be done `when`. kStaleServer, kBusy.
   [[nodiscard]] Result<bool> admit(const daemon::Request& request, unsigned when);
@@ -45,25 +49,20 @@ class Loop {
   [[nodiscard]] Result<std::optional<net::Packet>> run(const Handler& handler, const daemon::Request& request,
                                                        Session* session, bool is_recorded);
 
-  // ---- once a turn ----
-  void end_waiting();
-  void run_timers();
-  void sweep_sessions();
-  void prune_answers();
+  // ---- the end of a turn ----
   void store_heard();
   [[nodiscard]] Status write_last();
   void finish_turn();
   void send_answers(const std::optional<Error>& failed);
   void add_durable(proto::Envelope& reply) const;
-  Time next_deadline() const;
 
   ServerContext& context_;
   Operations operations_;
-  PairCensus pair_census_;
+  Background background_;
+  daemon::Loop loop_;
   std::vector<Kept> answers_;
   std::size_t not_deferred_ = 0;  // of answers_
-  Time tick_{};                   // next
-  Time prune_{};                  // next
+  bool has_begun_ = false;
 };
 
 }  // namespace pif::server

@@ -62,6 +62,28 @@ TEST_CASE("a fiber runs until it waits, and goes on when it is woken") {
   CHECK(f.fibers.next_deadline() == kNever);
 }
 
+struct Counter {
+  void count(const std::string& what, unsigned times) {
+    for (unsigned i = 0; i < times; ++i) {
+      fibers.settle();
+      log += what;
+    }
+  }
+  Fibers& fibers;
+  std::string log;
+};
+
+TEST_CASE("a fiber that works for an object has copies of what it is given") {
+  Fixture f;
+  Counter counter{f.fibers, {}};
+  std::string what = "a";
+  CHECK_FALSE(f.fibers.start<&Counter::count>(counter, what, 2u));
+  what = "b";
+  CHECK(f.fibers.start<&Counter::count>(counter, what, 0u));
+  f.fibers.run();
+  CHECK(counter.log == "aa");
+}
+
 TEST_CASE("a wait that was ended before it began costs no switch, and counts") {
   Fixture f;
   CHECK(f.fibers.start([&] {

@@ -70,6 +70,8 @@ TEST_CASE("a disk fails that cannot be read in many places within a minute, not 
   for (int i = 0; i < 1000; ++i) health.note(DiskCall::kRead, "/d/f", 4096 + i, failed(Code::kIo));
   CHECK(!health.trouble());
   CHECK(health.failed_reads() == 1000);
+  CHECK(health.take_news());
+  CHECK_FALSE(health.take_news());
   for (std::uint64_t i = 1; i + 1 < DiskHealth::kPlacesMax; ++i)
     health.note(DiskCall::kRead, "/d/f", i * DiskHealth::kPlaceBytes, failed(Code::kIo));
   CHECK(!health.trouble());

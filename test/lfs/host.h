@@ -135,16 +135,18 @@ struct Host {
     auto storage = component::make_memory_storage(disk);
     auto catalogue = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
     InlineExecutor executor;
-    Replies replies(self.messenger(), config.name);
-    Operations operations;
     daemon::Fibers fibers(self.clock());
+    Replies replies(self.messenger(), fibers, config.name);
+    daemon::Caller caller(self.messenger(), fibers);
+    Operations operations;
     WorkerHost host(config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
-                    fibers, operations, [](net::PeerId) {});
+                    fibers, caller, operations, [](net::PeerId) {});
     const daemon::AtExit end([&] { fibers.end_all(); });
     while (true) {
       auto delivery = self.messenger().receive(fibers.next_deadline());
       if (!delivery) return;
-      if (*delivery && !host.offer(**delivery) && (*delivery)->kind == net::Delivery::Kind::kPacket) {
+      if (*delivery && (*delivery)->kind == net::Delivery::Kind::kClosed) host.closed((*delivery)->peer);
+      if (*delivery && !caller.offer(**delivery) && (*delivery)->kind == net::Delivery::Kind::kPacket) {
         const Time now = self.clock().now();
         const auto request = std::make_shared<Request>(Request{daemon::request_of(**delivery, now), {}, {}});
         if (const Handler* handler = operations.find(request->envelope().op_case()))

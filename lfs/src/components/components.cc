@@ -46,6 +46,17 @@ proto::ComponentState Component::shown() const {
   return out;
 }
 
+Components::Components(std::string root, component::Storage& storage, kv::Store& catalogue, Numbers& numbers,
+                       daemon::Fibers& fibers)
+    : root_(std::move(root)),
+      storage_(storage),
+      catalogue_(catalogue),
+      numbers_(numbers),
+      fibers_(fibers),
+      crowded_(fibers) {
+  fibers_.start<&Components::keep_few>(*this);
+}
+
 Status Components::load(Time now) {
   PIF_TRY(catalogue::each_quarantined(catalogue_, FileId(0), [&](FileId file, const proto::StoredQuarantine&) {
     quarantined_.insert(file.value);
@@ -81,6 +92,7 @@ Result<ComponentPtr> Components::add(proto::ComponentState state) {
   auto made = std::make_shared<Component>(fibers_, shape, std::move(layout), std::move(state));
   PIF_ASSERT(!all_.contains(shape.file.value), shape.file.value);
   all_[shape.file.value] = made;
+  if (all_.size() > kKnownMax) crowded_.notify();
   return made;
 }
 
@@ -151,9 +163,15 @@ Status Components::open_files(Component& component, component::OpenMode mode) {
   component.files = std::make_shared<component::Files>(std::move(files));
   component.mode = mode;
   component.reader.emplace(component.shape, tail_of(component.state), *component.files);
-  component.place = with_files_.insert(with_files_.end(), &component);
+  add_to_open(component);
   PIF_ASSERT(component.files->data && component.files->sums, component.file.value);
   return {};
+}
+
+void Components::add_to_open(Component& component) {
+  PIF_ASSERT(component.mode.has_value() && component.files != nullptr, component.file.value);
+  component.place = with_files_.insert(with_files_.end(), &component);
+  if (with_files_.size() > kOpenFilesMax) crowded_.notify();
 }
 
 Status Components::open_writer(Component& component) {
@@ -217,7 +235,7 @@ void Components::adopt_copy(Component& component, DenseCopy copy) {
   component.files = std::move(copy.files);
   component.mode = component::OpenMode::kRead;
   component.reader.emplace(component.shape, copy.tail, *component.files);
-  component.place = with_files_.insert(with_files_.end(), &component);
+  add_to_open(component);
   ++copies_;
 }
 
@@ -235,6 +253,14 @@ void Components::touch(Component& component, Time now) {
   if (component.state.state() == kCommitted) return;
   const auto at = unsettled_.find(component.file.value);
   if (at != unsettled_.end()) at->second = now + kAskAfter;
+}
+
+void Components::keep_few() {
+  for (;;) {
+    crowded_.wait();
+    fibers_.settle();  // when those that use them have gone on
+    evict();
+  }
 }
 
 void Components::evict_files(bool copies) {

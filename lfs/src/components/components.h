@@ -119,9 +119,9 @@ class Components {
     std::uint64_t bytes = 0;
   };
 
+  // All outlive it, and fibers end first: one of them closes what is too much.
   Components(std::string root, component::Storage& storage, kv::Store& catalogue, Numbers& numbers,
-             daemon::Fibers& fibers)
-      : root_(std::move(root)), storage_(storage), catalogue_(catalogue), numbers_(numbers), fibers_(fibers) {}
+             daemon::Fibers& fibers);
 
   // Those of files that the server did not know: their files stay, and nobody may make one of that id.
   bool is_quarantined(FileId file) const { return quarantined_.contains(file.value); }
@@ -158,7 +158,8 @@ class Components {
   void adopt_copy(Component& component, DenseCopy copy);
   // Closes dense copies that nobody needs at the moment: says whether there were any.
   bool close_spare_copies();
-  // Closes the longest unused files over the limit, dense copies last. Once per turn.
+  // Closes the longest unused files over the limit, dense copies last, and forgets components over theirs. It is called
+  // when a limit is passed, and all that goes on at the moment waits.
   void evict();
   // An unsettled component is in use: it is not asked about for a while.
   void touch(Component& component, Time now);
@@ -195,7 +196,11 @@ class Components {
   [[nodiscard]] Result<ComponentPtr> add(proto::ComponentState state);
   // kUnsupported: of an older component.
   [[nodiscard]] static Status check_form(const proto::ComponentShape& shape);
+  // On a fiber of its own.
+  void keep_few();
   void evict_files(bool copies);
+  // Its files are open, and it was used last.
+  void add_to_open(Component& component);
   // The one that was not used for longest; false if all are in use.
   bool close_spare_writer();
 
@@ -204,6 +209,7 @@ class Components {
   kv::Store& catalogue_;
   Numbers& numbers_;
   daemon::Fibers& fibers_;
+  daemon::Event crowded_;  // a limit is passed
   std::unordered_map<std::uint64_t, ComponentPtr> all_;
   std::list<Component*> with_files_;  // longest unused first
   RecentFiles tombstones_;

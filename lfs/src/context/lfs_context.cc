@@ -104,12 +104,14 @@ Status LfsContext::check_not_lost(FileId file, bool adds) const {
 
 void LfsContext::remove_files(FileId file) {
   components.set_removing(file, true);
-  fibers.start([this, file] {
-    const Status removed = disk([&] { return component::remove_files(world.storage, components.stem(file)); });
-    components.set_removing(file, false);
-    // What stays behind is an orphan, which the next start puts aside.
-    if (!removed) spdlog::warn("file {}: {}", name_of(file), removed.error().text);
-  });
+  fibers.start<&LfsContext::remove_files_now>(*this, file);
+}
+
+void LfsContext::remove_files_now(FileId file) {
+  const Status removed = disk([&] { return component::remove_files(world.storage, components.stem(file)); });
+  components.set_removing(file, false);
+  // What stays behind is an orphan, which the next start puts aside.
+  if (!removed) spdlog::warn("file {}: {}", name_of(file), removed.error().text);
 }
 
 Status LfsContext::check_has_no_part(const proto::ComponentShape& shape, const parity::Layout& layout,

@@ -11,6 +11,8 @@
 #include "context/request.h"
 #include "context/view_state.h"
 #include "context/watchers.h"
+#include "pif/daemon/admission.h"
+#include "pif/daemon/caller.h"
 #include "pif/daemon/fibers.h"
 #include "pif/lfs/lfs.h"
 #include "pif/net/turns.h"
@@ -28,6 +30,10 @@ enum class Standing : std::uint8_t {
 };
 
 struct LfsContext {
+  // Of requests that came before the server has admitted this LFS.
+  static constexpr std::size_t kWaitingMax = 4096;
+  static constexpr std::uint64_t kWaitingBytesMax = 64u << 20;  // of their bodies
+
   // worker_identity: whom a worker's connection speaks for; nothing for all others.
   LfsContext(const Config& config_in, World world_in, const Authorizer::Override& worker_identity)
       : config(config_in),
@@ -40,7 +46,10 @@ struct LfsContext {
         authorizer(config.key, world.messenger, worker_identity),
         input_locks([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }),
         peer_list(fibers),
-        replies(world.messenger, config.name),
+        replies(world.messenger, fibers, config.name),
+        caller(world.messenger, fibers),
+        admission(fibers, replies, {kWaitingMax, kWaitingBytesMax},
+                  "too many requests wait for the PIF Server to admit this LFS"),
         shared_log(std::make_shared<RedoLog>(world.storage, log_folder(config.root), config.log_bytes)),
         log(*shared_log) {
     replies.charge_to(&turns);
@@ -61,18 +70,25 @@ struct LfsContext {
   LostFiles lost_files;
   catalogue::ScrubRecord scrubbed;  // durable
   Replies replies;
+  daemon::Caller caller;        // of the PIF Server and of other LFSs
+  daemon::Admission admission;  // news: it serves, or will not; what was held goes on; somebody is gone
   Operations operations;
   std::shared_ptr<RedoLog> shared_log;  // for work away from the loop, which may end after the loop
   RedoLog& log;
   Standing standing = Standing::kServing;
-  std::string stale;                  // why, for people
-  std::uint32_t rebuilt_percent = 0;  // NodeInfo
+  std::string stale;                            // why, for people
+  const RebuildProgress* rebuilding = nullptr;  // who does it; outlives this
 
   Time now() const { return world.messenger.clock().now(); }
   // Runs `work` away from the loop, and returns what it returns. Called by a fiber.
   template <typename Work>
   auto disk(Work work) {
     return daemon::disk(fibers, world.executor, std::move(work));
+  }
+  // The same of a member function.
+  template <auto kMethod, typename Object>
+  auto disk(Object& object) {
+    return disk([&object] { return (object.*kMethod)(); });
   }
 
   // Adopts a view that somebody sent, whoever it was, if it is newer than what is known here. kBadCapability, kInvalid:
@@ -108,6 +124,7 @@ struct LfsContext {
   // Removes the files of a forgotten component soon, away from the loop. Until then no other component of that file is
   // made.
   void remove_files(FileId file);
+  void remove_files_now(FileId file);  // the same on a fiber that waits for it
 
   // Before a component is made of a file that has `records` already. kNotFound: rows or parity of them belong here.
   // Then none is made: it would be taken for all that the file has here. shape: checked, layout: its own.

@@ -32,6 +32,7 @@ Status ViewState::load(std::string_view packed) {
   packed_ = packed;
   packed_by_ = kNobody;
   offered_ = view_.index();
+  note_own_state();
   return {};
 }
 
@@ -48,6 +49,11 @@ void ViewState::adopt(const proto::View& view, std::string packed) {
   offered_ = std::max(offered_, view.index());
   packed_ = std::move(packed);
   packed_by_ = kNobody;  // either key may have signed it
+  note_own_state();
+}
+
+void ViewState::note_own_state() {
+  was_member_ = was_member_ || (view_.index() > 0 && state_of(self_) == wire::kViewMember);
 }
 
 const proto::ViewNode* ViewState::find(std::uint32_t node) const {

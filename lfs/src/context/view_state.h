@@ -34,6 +34,8 @@ class ViewState {
   // Packed, for others, under the key that signs now; empty: none was adopted yet.
   const std::string& packed();
   std::uint32_t state_of(std::uint32_t node) const;  // wire::ViewState
+  // Whether this node was a member in one that counted here since the start.
+  bool was_member() const { return was_member_; }
   std::uint32_t era_of(std::uint32_t node) const;
   // The later an absent node was lost, the higher; 0: it is not absent.
   std::uint32_t lost_order_of(std::uint32_t node) const;
@@ -58,10 +60,12 @@ class ViewState {
   static constexpr std::uint64_t kNobody = UINT64_MAX;
   [[nodiscard]] Result<proto::View> open(std::string_view packed) const;
   const proto::ViewNode* find(std::uint32_t node) const;
+  void note_own_state();
 
   const KeyRing keys_;
   const std::uint32_t self_;
   proto::View view_;
+  bool was_member_ = false;
   std::string packed_;
   std::uint64_t packed_by_ = kNobody;  // version of the keys; kNobody: it is as it came
   std::uint64_t offered_ = 0;          // index of the newest, durable or about to be

@@ -27,6 +27,16 @@ class SpaceMaker {
   ~SpaceMaker() = default;
 };
 
+// How far this node has come with what others wrote without it. LfsContext::rebuilding is it.
+class RebuildProgress {
+ public:
+  // As people are shown it; 0 of a node that is not being rebuilt.
+  virtual std::uint32_t percent() const = 0;
+
+ protected:
+  ~RebuildProgress() = default;
+};
+
 // The sequencer of a file with parity knows its length.
 class LengthsAtRest {
  public:

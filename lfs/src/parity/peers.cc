@@ -9,9 +9,6 @@
 namespace pif::lfs {
 namespace {
 
-// So that no other Calls of this daemon has the same ids: those of Reporting are below, the worker host's above.
-constexpr net::CallId kFirstCall = net::CallId{1} << 61;
-constexpr net::CallId kEndCall = net::CallId{1} << 62;
 constexpr Duration kPatience = std::chrono::seconds(20);
 constexpr Duration kNewFor = std::chrono::seconds(10);  // who has just begun may not have heard of all others
 
@@ -20,35 +17,19 @@ constexpr Duration kNewFor = std::chrono::seconds(10);  // who has just begun ma
 Peers::Peers(LfsContext& context)
     : context_(context),
       begun_(context.now()),
-      calls_(context.world.messenger, kFirstCall),
-      links_(context.world.messenger, calls_, {net::Route::kAuto, context.config.name, kPatience}),
-      news_(context.fibers) {
+      links_(context.world.messenger, context.caller.calls(), {net::Route::kAuto, context.config.name, kPatience}) {
   links_.set_cluster(context.config.cluster);
-  context.fibers.start([this] { serve(); });
+  context.fibers.start<&Peers::serve>(*this);
 }
 
 bool Peers::is_new() const { return context_.now() - begun_ < kNewFor; }
 
-bool Peers::offer(net::Delivery& delivery) {
-  using Kind = net::Delivery::Kind;
-  if (delivery.kind == Kind::kClosed) {
-    links_.closed(delivery.peer);
-    news_.notify();
-    return calls_.offer(delivery);
-  }
-  if (delivery.kind != Kind::kPacket || !net::is_reply(delivery.packet.envelope)) return false;
-  const auto id = delivery.packet.envelope.id();
-  if (id < kFirstCall || id >= kEndCall || !calls_.offer(delivery)) return false;
-  news_.notify();
-  return true;
-}
-
 void Peers::serve() {
   for (;;) {
-    news_.wait(next_try());
-    calls_.expire();
+    context_.caller.news().wait(next_try());
     for (Errand& errand : errands_)
       if (!errand.result) step(errand);
+    context_.caller.note_started();
   }
 }
 
@@ -65,7 +46,7 @@ void Peers::step(Errand& errand) {
 }
 
 Time Peers::next_try() const {
-  Time next = calls_.next_deadline();
+  Time next = kNever;
   for (const Errand& errand : errands_)
     if (!errand.result) next = std::min(next, errand.requests->next_try());
   return next;
@@ -112,7 +93,7 @@ Status Peers::run(access::Grant& grant, const Add& add) {
   errand->requests = std::make_unique<access::Requests>(links_, grant);
   add(*errand->requests);
   errand->wait = context_.fibers.begin_wait();
-  news_.notify();
+  context_.caller.news().notify();
   context_.fibers.wait(errand->wait);
   PIF_ASSERT(errand->result.has_value());
   return std::move(*errand->result);

@@ -11,7 +11,6 @@
 #include "pif/access/grant.h"
 #include "pif/access/lfs_links.h"
 #include "pif/access/requests.h"
-#include "pif/net/calls.h"
 
 namespace pif::lfs {
 
@@ -21,8 +20,8 @@ class Peers {
 
   explicit Peers(LfsContext& context);
 
-  // Takes what answers our requests, and the loss of LFSs. False for what is not ours, or concerns others too.
-  bool offer(net::Delivery& delivery);
+  // The connection is gone; context.caller hears of it, too.
+  void closed(net::PeerId peer) { links_.closed(peer); }
 
   // The right to read a file's components. epoch: of who asks for it. kInvalid: the shape. kRetry: where
   // an LFS of the file is will be known in a moment.
@@ -30,6 +29,11 @@ class Peers {
   // Sends what `add` adds and what its answers add, until all have been answered, or one has failed. Called by a fiber.
   // The grant outlives it.
   [[nodiscard]] Status run(access::Grant& grant, const Add& add);
+  // The same; a member function adds them.
+  template <auto kMethod, typename Object, typename... Args>
+  [[nodiscard]] Status run(access::Grant& grant, Object& object, const Args&... args) {
+    return run(grant, [&](access::Requests& requests) { (object.*kMethod)(requests, args...); });
+  }
 
  private:
   bool is_new() const;  // it has just begun
@@ -45,10 +49,8 @@ class Peers {
 
   LfsContext& context_;
   const Time begun_;
-  net::Calls calls_;
   access::LfsLinks links_;
   std::list<Errand> errands_;
-  daemon::Event news_;  // an answer, or an errand
 };
 
 }  // namespace pif::lfs

@@ -29,16 +29,19 @@ constexpr unsigned kRoundsMax = 8;  // the last one ends, whatever is written
 
 }  // namespace
 
-Rebuild::Rebuild(Keeping& keeping, Managing& managing, Reporting& reporting)
+Rebuild::Rebuild(Keeping& keeping, Managing& managing, Reporting& reporting, const Holding& holding)
     : keeping_(keeping),
       context_(keeping.context),
       managing_(managing),
       server_(reporting),
+      holding_(holding),
       news_(keeping.context.fibers) {
   context_.operations.bind<&Rebuild::rebuild>(*this);
   context_.operations.bind<&Rebuild::rebuild_status>(*this);
   context_.view_watchers.push_back(this);
-  context_.fibers.start([this] { serve(); });
+  context_.rebuilding = this;
+  context_.fibers.start<&Rebuild::serve>(*this);
+  context_.fibers.start<&Rebuild::hear_when_it_may>(*this);
 }
 
 // What others write comes here from the moment on at which this LFS is returning: but only of files that have caught
@@ -56,11 +59,13 @@ void Rebuild::view_adopted() {
   if (is_over_) phase_ = Phase::kMember;
 }
 
-void Rebuild::turn(bool may_begin) {
-  was_member_ = was_member_ || (context_.view.index() > 0 && own_state() == wire::kViewMember);
-  if (may_begin && !may_begin_) news_.notify();
-  may_begin_ = may_begin;
-  if (context_.standing == Standing::kServing) context_.rebuilt_percent = percent();
+bool Rebuild::may_begin() const { return context_.standing == Standing::kServing && !holding_.is_asked(); }
+
+void Rebuild::hear_when_it_may() {
+  for (;;) {
+    context_.admission.news().wait();
+    news_.notify();
+  }
 }
 
 // ---- who asks ------------------------------------------------------------------------------------------------------
@@ -147,7 +152,7 @@ Result<net::Packet> Rebuild::rebuild_status(const Request& request, const proto:
 
 void Rebuild::serve() {
   for (;;) {
-    while (!may_begin_ || !(is_incomplete() || lacks_files())) news_.wait();
+    while (!may_begin() || !(is_incomplete() || lacks_files())) news_.wait();
     PIF_ASSERT(is_over_ && phase_ == Phase::kMember, is_over_, static_cast<unsigned>(phase_));
     is_over_ = is_lost_again_ = false;
     barren_rounds_ = 0;
@@ -233,7 +238,7 @@ bool Rebuild::survey() {
                missing, progress_.files_total);
   if (auto kept = lacking_files_.adopt(lacking); !kept)
     spdlog::warn("files that are lacking cannot be noted: {}", kept.error().text);
-  if (context_.components.totals().components > 0 || was_member_ || missing == 0) return !is_over_;
+  if (context_.components.totals().components > 0 || context_.view.was_member() || missing == 0) return !is_over_;
   phase_ = Phase::kWaiting;
   while (!is_asked_ && !is_over_) news_.wait();
   return !is_over_;
@@ -315,7 +320,7 @@ bool Rebuild::tell_server(std::uint32_t view_state) {
 }
 
 bool Rebuild::ready() {
-  while (!may_begin_ && !is_over_) news_.wait();
+  while (!may_begin() && !is_over_) news_.wait();
   return !is_over_;
 }
 
@@ -353,11 +358,7 @@ Rebuild::RoundPtr Rebuild::run_round(std::uint64_t after) {
   const Time begun = context_.now();
   const auto round = std::make_shared<Round>();
   // Where all fibers are ended these may leave after this one.
-  context_.fibers.start([this, round, after] {
-    list_files(*round, after);
-    round->is_listing = false;
-    news_.notify();
-  });
+  context_.fibers.start<&Rebuild::list_files>(*this, round, after);
   for (;;) {
     const Time next = start_files(round);
     if (!round->is_listing && round->queue.empty() && round->under_way == 0) break;
@@ -375,7 +376,8 @@ Rebuild::RoundPtr Rebuild::run_round(std::uint64_t after) {
 
 // Files that were made since the round before are missing here, too. But once all have been listed in the view in which
 // this LFS is returning, those that are made are not.
-void Rebuild::list_files(Round& round, std::uint64_t after) {
+void Rebuild::list_files(const RoundPtr& kept, std::uint64_t after) {
+  Round& round = *kept;
   const bool is_whole = list(after, [&](proto::ListLostReply& page) {
     take_page(round, page);
     news_.notify();
@@ -383,6 +385,8 @@ void Rebuild::list_files(Round& round, std::uint64_t after) {
   });
   const bool is_news = kind_ == Kind::kCatchUp || (kind_ == Kind::kLast && !context_.lost_files.are_known());
   if (is_whole && !is_over_ && is_news) context_.lost_files.expect(round.surveyed);
+  round.is_listing = false;
+  news_.notify();
 }
 
 void Rebuild::take_page(Round& round, proto::ListLostReply& page) const {
@@ -398,7 +402,7 @@ void Rebuild::take_page(Round& round, proto::ListLostReply& page) const {
 // Returns when to look again, as the rate allows no more now.
 Time Rebuild::start_files(const RoundPtr& round) {
   if (is_over_) round->queue.clear();
-  while (may_begin_ && !round->queue.empty() && round->under_way < kFilesAtOnce) {
+  while (may_begin() && !round->queue.empty() && round->under_way < kFilesAtOnce) {
     const One& file = round->queue.front();
     const bool is_new = !is_here(file.file());
     const std::uint64_t held = std::min(weight(file), is_new ? kFileBytesMax : kHereBytes);
@@ -406,14 +410,14 @@ Time Rebuild::start_files(const RoundPtr& round) {
     if (round->under_way > 0 && !rate_.is_free(context_.now())) return rate_.next_look(context_.now());
     round->held += held;
     ++round->under_way;
-    context_.fibers.start(
-        [this, round, held, is_new, file = std::move(round->queue.front())] { restore(*round, file, held, is_new); });
+    context_.fibers.start<&Rebuild::restore>(*this, round, One(file), held, is_new);
     round->queue.pop_front();
   }
   return kNever;
 }
 
-void Rebuild::restore(Round& round, const One& file, std::uint64_t held, bool is_new) {
+void Rebuild::restore(const RoundPtr& kept, const One& file, std::uint64_t held, bool is_new) {
+  Round& round = *kept;
   bool is_held = true;
   const auto let_go = [&] {
     if (std::exchange(is_held, false)) round.held -= held;

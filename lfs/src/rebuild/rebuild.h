@@ -19,19 +19,17 @@
 
 #include "rebuild/file_restore.h"
 #include "rebuild/lacking.h"
+#include "requests/holding.h"
 
 namespace pif::lfs {
 
-class Rebuild final : public ViewWatcher {
+class Rebuild final : public ViewWatcher, public RebuildProgress {
  public:
-  Rebuild(Keeping& keeping, Managing& managing, Reporting& reporting);
+  Rebuild(Keeping& keeping, Managing& managing, Reporting& reporting, const Holding& holding);
 
   [[nodiscard]] Status rebuild(const Request& request, const proto::Rebuild& asked);
   [[nodiscard]] Result<net::Packet> rebuild_status(const Request& request, const proto::RebuildStatus& asked);
-  // Once per turn. may_begin: whether anything new; what is under way comes to its end.
-  void turn(bool may_begin);
-  // As people are shown it; 0 of a node that is not being rebuilt.
-  std::uint32_t percent() const;
+  std::uint32_t percent() const override;
 
  private:
   // As people are shown it.
@@ -67,6 +65,8 @@ class Rebuild final : public ViewWatcher {
   std::uint32_t state() const;      // wire::RebuildState
   bool is_incomplete() const;       // others do without it, or it is returning
   bool lacks_files() const;         // of a member
+  bool may_begin() const;           // anything new; what is under way comes to its end
+  void hear_when_it_may();          // on a fiber of its own
 
   // ---- on its fiber; false, or null: it is over, for it is a member now, or lost again ----
   void serve();
@@ -87,10 +87,11 @@ class Rebuild final : public ViewWatcher {
 
   // ---- one round: many files at once, in bounded memory ----
   RoundPtr run_round(std::uint64_t after = 0);
-  void list_files(Round& round, std::uint64_t after);
+  // On a fiber each, which may outlive who began them.
+  void list_files(const RoundPtr& kept, std::uint64_t after);
   void take_page(Round& round, proto::ListLostReply& page) const;
   Time start_files(const RoundPtr& round);
-  void restore(Round& round, const One& file, std::uint64_t held, bool is_new);
+  void restore(const RoundPtr& kept, const One& file, std::uint64_t held, bool is_new);
   void note(Round& round, const One& file, const Result<FileRestore::Outcome>& outcome, bool is_new);
   std::uint32_t order_of(const One& file) const;
   [[nodiscard]] bool is_here(std::uint64_t file);
@@ -100,12 +101,11 @@ class Rebuild final : public ViewWatcher {
   LfsContext& context_;
   Managing& managing_;
   Reporting& server_;
+  const Holding& holding_;
   daemon::Event news_;  // whatever its fiber may wait for
 
-  bool may_begin_ = false;
   bool is_asked_ = false;         // by a person, to begin
   bool is_hurried_ = false;       // by a person: no pause
-  bool was_member_ = false;       // with this root: it was away, and has what it had
   std::uint32_t lost_order_ = 0;  // while it is no member
   std::uint32_t last_state_ = 0;  // wire::ViewState, in the view before
 

@@ -14,7 +14,7 @@ constexpr std::uint32_t kForMaxMs = 300'000;
 
 Holding::Holding(LfsContext& context) : context_(context), changed_(context.fibers) {
   context_.operations.bind<&Holding::hold>(*this, When::kAlways);
-  context_.fibers.start([this] { serve(); });
+  context_.fibers.start<&Holding::serve>(*this);
 }
 
 Status Holding::hold(const Request& request, const proto::Hold& asked) {
@@ -59,6 +59,7 @@ void Holding::end() {
   has_begun_ = false;
   ++holds_;
   changed_.notify();
+  context_.admission.notify();
 }
 
 }  // namespace pif::lfs

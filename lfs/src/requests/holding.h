@@ -19,6 +19,7 @@ class Holding {
   void wait_for_news() { changed_.wait(); }
   // Changes that were under way have ended: from now on nothing is durable that was not.
   void begin();
+  bool has_begun() const { return has_begun_; }
 
  private:
   // On a fiber of its own: ends what has lasted long enough.

@@ -31,31 +31,16 @@ using enum wire::Verdict;
 }  // namespace
 
 Reporting::Reporting(LfsContext& context, Managing& managing)
-    : context_(context),
-      managing_(managing),
-      calls_(context.world.messenger),
-      started_(context.fibers),
-      asking_(context.fibers) {
+    : context_(context), managing_(managing), asking_(context.fibers) {
   context_.standing = has_server(context_.config) ? Standing::kWaiting : Standing::kServing;
   if (!has_server(context_.config)) return;
-  context_.fibers.start([this] { expire_calls(); });
-  context_.fibers.start([this] { send_beats(); });
-  context_.fibers.start([this] { keep_asking(); });
-}
-
-void Reporting::expire_calls() {
-  for (;;) {
-    started_.wait(calls_.next_deadline());
-    calls_.expire();
-  }
+  context_.fibers.start<&Reporting::send_beats>(*this);
+  context_.fibers.start<&Reporting::keep_asking>(*this);
 }
 
 Result<net::Packet> Reporting::call(net::Packet packet) {
   PIF_ASSERT(server_ != 0);
-  return daemon::await<Result<net::Packet>>(context_.fibers, [&](auto done) {
-    calls_.start(server_, std::move(packet), kPatience, "the PIF Server", std::move(done));
-    started_.notify();
-  });
+  return context_.caller.call(server_, std::move(packet), kPatience, "the PIF Server");
 }
 
 void Reporting::beat_by(Time at) {
@@ -67,6 +52,7 @@ void Reporting::beat_by(Time at) {
 void Reporting::send_beats() {
   for (;;) {
     context_.peer_list.wanted().wait(next_beat_);
+    look_at_disk();
     if (context_.peer_list.take_wanted()) next_beat_ = std::min(next_beat_, context_.now() + kConnectEvery);
     if (context_.now() < next_beat_) continue;
     next_beat_ = context_.now() + kBeatEvery;
@@ -104,19 +90,14 @@ void Reporting::lose(const Error& why) {
   context_.world.messenger.disconnect(peer);
 }
 
-bool Reporting::offer(net::Delivery& delivery) {
-  // Others make calls on this messenger too (the worker host): what does not come from the server is theirs.
-  if (delivery.peer != server_) return false;
-  const bool ours = calls_.offer(delivery);
-  if (delivery.kind == net::Delivery::Kind::kClosed && delivery.peer == server_ && server_ != 0) {
-    server_ = 0;
-    lose({Code::kUnavailable, "it closed the connection", {}});
-  }
-  return ours;
+void Reporting::closed(net::PeerId peer) {
+  if (server_ == 0 || peer != server_) return;
+  server_ = 0;
+  lose({Code::kUnavailable, "it closed the connection", {}});
 }
 
+// At each heartbeat, and when calls have failed: one that is not answered fails by and by.
 void Reporting::look_at_disk() {
-  if (!has_server(context_.config)) return;
   DiskHealth* const health = context_.world.health;
   if (health == nullptr) return;
   auto trouble = health->trouble();
@@ -127,21 +108,19 @@ void Reporting::look_at_disk() {
   }
   if (!trouble && disk_trouble_) spdlog::info("the disk of {} answers again", context_.config.root);
   disk_trouble_ = std::move(trouble);
-  if (!is_probing_ && health->take_probe()) probe_disk();
+  if (!is_probing_ && health->take_probe()) context_.fibers.start<&Reporting::probe_disk>(*this);
 }
 
 // A read has failed: whether the disk still takes anything. How that ends is noted in its health.
 void Reporting::probe_disk() {
   PIF_ASSERT(!is_probing_ && context_.world.health != nullptr);
   is_probing_ = true;
-  context_.fibers.start([this] {
-    context_.disk([&storage = context_.world.storage, path = scratch_folder(context_.config.root) + "/probe"] {
-      const std::array<std::byte, 1> byte{};
-      auto file = storage.open(path, component::OpenMode::kCreate);
-      if (file && (*file)->write(0, byte)) static_cast<void>((*file)->sync().has_value());
-    });
-    is_probing_ = false;
+  context_.disk([&storage = context_.world.storage, path = scratch_folder(context_.config.root) + "/probe"] {
+    const std::array<std::byte, 1> byte{};
+    auto file = storage.open(path, component::OpenMode::kCreate);
+    if (file && (*file)->write(0, byte)) static_cast<void>((*file)->sync().has_value());
   });
+  is_probing_ = false;
 }
 
 void Reporting::add_right(net::Packet& packet) {
@@ -201,7 +180,7 @@ proto::NodeInfo Reporting::node_info() {
   }
   const Status room = context_.check_space(0);
   const bool no_inodes = info.inodes_total() > 0 && info.inodes_free() == 0;
-  info.set_rebuilt_percent(context_.rebuilt_percent);
+  if (context_.rebuilding != nullptr) info.set_rebuilt_percent(context_.rebuilding->percent());
   info.set_lacking(context_.lost_files.lacking().size());
   info.set_full(no_inodes || (!room && room.error().code == Code::kNoSpace));
   return info;
@@ -255,16 +234,17 @@ void Reporting::take_files(const proto::HeartbeatReply& reply) {
 // What the reply says of the others, and how long this LFS may act alone, which counts from the heartbeat's sending.
 void Reporting::learn_view(const proto::HeartbeatReply& reply, Time sent) {
   if (!agrees_) return;
-  if (reply.has_view()) {
-    context_.fibers.start([&context = context_, view = reply.view()] {  // while commits are held, heartbeats go on
-      if (const auto taken = context.take_view(view); !taken)
-        spdlog::error("the PIF Server's view is not taken: {}", taken.error().text);
-    });
-  }
+  // While commits are held, heartbeats go on.
+  if (reply.has_view()) context_.fibers.start<&Reporting::take_view>(*this, reply.view());
   context_.view.note_peers(reply.moment().run(), reply.peers(), reply.peers_count());
   for (const auto& peer : reply.peers()) context_.peer_list.learn(peer);
   const Duration lease = std::chrono::milliseconds(reply.lease_ms());
   if (context_.standing == Standing::kServing) context_.view.grant_lease(sent + std::min(lease, kLease));
+}
+
+void Reporting::take_view(const std::string& packed) {
+  if (const auto taken = context_.take_view(packed); !taken)
+    spdlog::error("the PIF Server's view is not taken: {}", taken.error().text);
 }
 
 // It is that incarnation when this is durable here, and serves when the server has it too.
@@ -282,6 +262,7 @@ void Reporting::serve() {
     spdlog::error("{}", asked.error().text);
   context_.standing = Standing::kServing;
   context_.stale.clear();
+  context_.admission.notify();
   beat_soon();
   asking_.notify();
   spdlog::info("{} serves as incarnation {}, from change {} on", context_.config.name, context_.numbers.incarnation(),
@@ -292,6 +273,7 @@ void Reporting::stop_serving(const std::string& why) {
   if (context_.standing != Standing::kStale) spdlog::error("{}", why);
   context_.standing = Standing::kStale;
   context_.stale = why;
+  context_.admission.notify();
   context_.view.end_lease();
   has_kept_ = false;
 }

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "context/lfs_context.h"
-#include "pif/net/calls.h"
 #include "requests/managing.h"
 
 namespace pif::lfs {
@@ -16,14 +15,14 @@ class Reporting {
  public:
   Reporting(LfsContext& context, Managing& managing);
 
-  // Takes replies to our requests, and loss of the server. False for what is not ours.
-  bool offer(net::Delivery& delivery);
+  // The connection is gone; context.caller hears of it, too.
+  void closed(net::PeerId peer);
   // Asks the server with kMayManage. kUnavailable, perhaps at once, if there is none at present. Called by a fiber.
   [[nodiscard]] Result<net::Packet> ask(net::Packet packet);
   // The next heartbeat is sent now: its answer has what has just changed.
   void beat_soon() { beat_by(context_.now()); }
-  // Trouble with the disk is reported at once. Once per turn.
-  void look_at_disk();
+  // Calls of the disk have failed: trouble with it is reported at once.
+  void look_at_disk_soon() { context_.peer_list.wanted().notify(); }
   // Why the server says that this process is to end, as it is lost; nothing: it may go on.
   const std::optional<std::string>& must_end() const { return must_end_; }
 
@@ -31,7 +30,7 @@ class Reporting {
   // Each on a fiber of its own.
   void send_beats();
   void keep_asking();
-  void expire_calls();
+  void probe_disk();
 
   [[nodiscard]] Result<net::Packet> call(net::Packet packet);
   void beat_by(Time at);
@@ -40,6 +39,7 @@ class Reporting {
   void beat();
   void obey(const proto::HeartbeatReply& reply);
   void learn_view(const proto::HeartbeatReply& reply, Time sent);
+  void take_view(const std::string& packed);  // on a fiber of its own
   void take_files(const proto::HeartbeatReply& reply);
   void become(std::uint64_t incarnation, bool ask_all);
   void serve();
@@ -49,16 +49,14 @@ class Reporting {
   void ask_states();
   void settled(Component& component);
   void learn_state(FileId file, std::uint32_t state);
-  void probe_disk();
+  void look_at_disk();
   proto::NodeInfo node_info();
   void add_right(net::Packet& packet);
   net::Packet request();
 
   LfsContext& context_;
   Managing& managing_;
-  net::Calls calls_;
-  daemon::Event started_;  // a call
-  daemon::Event asking_;   // what became of components is to be asked
+  daemon::Event asking_;  // what became of components is to be asked
   net::PeerId server_ = 0;
   bool heard_ = false;  // an answer came on this connection
   bool silent_logged_ = false;

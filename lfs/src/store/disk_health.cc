@@ -45,6 +45,7 @@ void DiskHealth::note(DiskCall call, std::string_view path, std::uint64_t offset
 
 void DiskHealth::note_locked(DiskCall call, std::string_view path, std::uint64_t offset, const Status& outcome) {
   PIF_ASSERT(!outcome && is_failure(outcome), offset);
+  has_news_ = true;
   const std::string& text = outcome.error().text;
   if (call == DiskCall::kChange) {
     if (!failed_) failed_ = text;
@@ -76,6 +77,11 @@ std::optional<std::string> DiskHealth::trouble() const {
   forget_old_places(now);
   if (places_.size() < kPlacesMax) return std::nullopt;
   return fmt::format("it cannot be read in many places: {}", last_read_);
+}
+
+bool DiskHealth::take_news() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(has_news_, false);
 }
 
 bool DiskHealth::take_probe() {

@@ -320,14 +320,17 @@ void WorkerHost::Impl::hand_on(Job& job, const Envelope& request, const Spawning
     }
     const Duration timeout = request.timeout_ms() > 0 ? milliseconds(request.timeout_ms()) : kSpawnTimeout;
     ++spawning->waiting;
-    fibers.start([this, spawning, node, packet = std::make_shared<net::Packet>(std::move(packet)), timeout] {
-      auto reply = hand_part(node, std::move(*packet), timeout);
-      if (!reply && reply.error().node.empty()) reply.error().node = node.name();  // it did not answer
-      if (reply) spawning->add(*reply);
-      if (!reply) spawning->fail_with(std::move(reply.error()));
-      spawning->end_part();
-    });
+    fibers.start<&Impl::hand_part>(*this, spawning, node, std::make_shared<net::Packet>(std::move(packet)), timeout);
   }
+}
+
+void WorkerHost::Impl::hand_part(const SpawningPtr& spawning, const proto::NodeInfo& node,
+                                 const std::shared_ptr<net::Packet>& packet, Duration timeout) {
+  auto reply = ask_to_spawn(node, std::move(*packet), timeout);
+  if (!reply && reply.error().node.empty()) reply.error().node = node.name();  // it did not answer
+  if (reply) spawning->add(*reply);
+  if (!reply) spawning->fail_with(std::move(reply.error()));
+  spawning->end_part();
 }
 
 net::Packet WorkerHost::Impl::packet_for(const Job& job, const proto::Spawn& spawn, Range part) const {
@@ -354,13 +357,10 @@ net::Packet WorkerHost::Impl::packet_for(const Job& job, const proto::Spawn& spa
   return packet;
 }
 
-Result<proto::SpawnReply> WorkerHost::Impl::hand_part(const proto::NodeInfo& node, net::Packet packet,
-                                                      Duration timeout) {
+Result<proto::SpawnReply> WorkerHost::Impl::ask_to_spawn(const proto::NodeInfo& node, net::Packet packet,
+                                                         Duration timeout) {
   PIF_TRY_VALUE(const net::PeerId peer, world.messenger.connect(node.endpoints(), net::Route::kAuto));
-  PIF_TRY_VALUE(const net::Packet reply, daemon::await<Result<net::Packet>>(fibers, [&](auto done) {
-                  calls.start(peer, std::move(packet), timeout, node.name(), std::move(done));
-                  news.notify();
-                }));
+  PIF_TRY_VALUE(const net::Packet reply, caller.call(peer, std::move(packet), timeout, node.name()));
   return reply.envelope.spawn_reply();
 }
 
@@ -443,12 +443,12 @@ net::Packet WorkerHost::Impl::take_events(const Request& request, Job& job) {
 
 // ---- the host -----------------------------------------------------------------------------------------------------
 
-WorkerHost::WorkerHost(const Config& config, World world, daemon::Fibers& fibers, Operations& operations,
-                       OnGone on_gone)
-    : impl_(std::make_unique<Impl>(config, world, fibers, std::move(on_gone))) {
+WorkerHost::WorkerHost(const Config& config, World world, daemon::Fibers& fibers, daemon::Caller& caller,
+                       Operations& operations, OnGone on_gone)
+    : impl_(std::make_unique<Impl>(config, world, fibers, caller, std::move(on_gone))) {
   impl_->bind(operations);
   impl_->bind_workers(operations);
-  fibers.start([host = impl_.get()] { host->serve(); });
+  fibers.start<&Impl::serve>(*impl_);
 }
 
 // Who may use a job, the job says.
@@ -467,20 +467,11 @@ WorkerHost::~WorkerHost() {
   }
 }
 
-bool WorkerHost::offer(net::Delivery& delivery) {
-  if (delivery.kind == net::Delivery::Kind::kClosed) {
-    const bool ours = impl_->on_closed(delivery.peer);
-    (void)impl_->calls.offer(delivery);  // fails what waits for this peer
-    return ours;                         // others must hear of a closed peer that is no worker
-  }
-  if (delivery.kind != net::Delivery::Kind::kPacket || !net::is_reply(delivery.packet.envelope)) return false;
-  return delivery.packet.envelope.id() >= kFirstCall && impl_->calls.offer(delivery);
-}
+void WorkerHost::closed(net::PeerId peer) { impl_->closed(peer); }
 
 void WorkerHost::Impl::serve() {
   for (;;) {
     news.wait(next_deadline());
-    calls.expire();
     if (now() >= next_poll) poll_workers();
     end_silent_jobs();
   }
@@ -494,7 +485,7 @@ void WorkerHost::Impl::end_silent_jobs() {
 }
 
 Time WorkerHost::Impl::next_deadline() const {
-  Time next = std::min(next_poll, calls.next_deadline());
+  Time next = next_poll;
   for (const auto& [id, job] : jobs) {
     if (job->lease > world.messenger.clock().now() || !job->has_live_workers()) next = std::min(next, job->lease);
   }

@@ -8,6 +8,7 @@
 
 #include "context/authorizer.h"
 #include "context/operations.h"
+#include "pif/daemon/caller.h"
 #include "pif/daemon/fibers.h"
 #include "pif/lfs/lfs.h"
 
@@ -20,11 +21,12 @@ class WorkerHost {
 
   // config and what world refers to outlive the host. Its operations are bound in `operations`. It lives as long as
   // any of fibers.
-  WorkerHost(const Config& config, World world, daemon::Fibers& fibers, Operations& operations, OnGone on_gone);
+  WorkerHost(const Config& config, World world, daemon::Fibers& fibers, daemon::Caller& caller, Operations& operations,
+             OnGone on_gone);
   ~WorkerHost();
 
-  // Takes replies to its own calls, and kClosed of worker connections. Returns false for what is not its own.
-  bool offer(net::Delivery& delivery);
+  // The connection is gone: a worker's, perhaps.
+  void closed(net::PeerId peer);
   // A worker's connection speaks for the user of its job. (This process made the socket, so the kernel names this
   // process instead.) Nothing for any other peer.
   std::optional<WorkerIdentity> identity_of(net::PeerId peer) const;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "pif/base/timers.h"
-#include "pif/net/calls.h"
 #include "store/root.h"
 #include "workers/jobs.h"
 #include "workers/worker_host.h"
@@ -26,26 +25,24 @@ inline constexpr std::size_t kSaidPartMax = 32u << 10;
 inline constexpr std::size_t kSaidKeptMax = 1u << 20;
 inline constexpr Duration kPollEvery = std::chrono::milliseconds(100);  // of processes whose connection is open
 inline constexpr Duration kPollSoon = std::chrono::milliseconds(1);     // of those that begin, or are ending
-inline constexpr net::CallId kFirstCall = net::CallId{1}
-                                          << 62;  // so that no other Calls of this daemon has the same ids
 
 struct WorkerHost::Impl {
-  Impl(const Config& c, World w, daemon::Fibers& f, OnGone gone)
+  Impl(const Config& c, World w, daemon::Fibers& f, daemon::Caller& calls, OnGone gone)
       : config(c),
         world(w),
         fibers(f),
+        caller(calls),
         on_gone(std::move(gone)),
         news(f),
-        calls(w.messenger, kFirstCall),
         programs(w.storage, w.messenger.clock(), programs_folder(c.root)) {}
 
   const Config& config;
   World world;
   daemon::Fibers& fibers;
+  daemon::Caller& caller;
   const OnGone on_gone;
   daemon::Event news;  // something is due earlier than it was
-  net::Calls calls;
-  Programs programs;  // before jobs, which bring them
+  Programs programs;   // before jobs, which bring them
   std::map<std::uint64_t, JobPtr> jobs;
   std::unordered_map<net::PeerId, std::uint64_t> job_of_worker;  // by its connection
   std::size_t live = 0;                                          // worker processes
@@ -77,7 +74,11 @@ struct WorkerHost::Impl {
   void begin_part(Job& job, const proto::Envelope& request, bool is_whole, const SpawningPtr& spawning);
   void hand_on(Job& job, const proto::Envelope& request, const SpawningPtr& spawning);
   net::Packet packet_for(const Job& job, const proto::Spawn& spawn, Range part) const;
-  [[nodiscard]] Result<proto::SpawnReply> hand_part(const proto::NodeInfo& node, net::Packet packet, Duration timeout);
+  // On a fiber for each part.
+  void hand_part(const SpawningPtr& spawning, const proto::NodeInfo& node, const std::shared_ptr<net::Packet>& packet,
+                 Duration timeout);
+  [[nodiscard]] Result<proto::SpawnReply> ask_to_spawn(const proto::NodeInfo& node, net::Packet packet,
+                                                       Duration timeout);
   void hand_to_self(Job& job, const proto::Envelope& request, const SpawningPtr& spawning);
   [[nodiscard]] Result<net::Packet> wait(const Request& request, const proto::JobWait& asked);
   [[nodiscard]] Status kill(const Request& request, const proto::JobKill& asked);
@@ -100,7 +101,7 @@ struct WorkerHost::Impl {
   void take_rooms(Job& job, const proto::JobWait& asked);
   // At most so many bytes; whether that is all there is.
   static bool add_streams(Job& job, std::size_t bytes_max, proto::JobWaitReply& answer);
-  bool on_closed(net::PeerId peer);
+  void closed(net::PeerId peer);
 
   // ---- events ----
   void add_event(Job& job, proto::JobWaitReply::Event event);

@@ -184,7 +184,7 @@ Result<net::Packet> WorkerHost::Impl::worker_scratch(const Request& request, con
 }
 
 // A controller that hangs up is gone: its lease need not run out first.
-bool WorkerHost::Impl::on_closed(net::PeerId peer) {
+void WorkerHost::Impl::closed(net::PeerId peer) {
   const auto known = job_of_worker.find(peer);
   if (known == job_of_worker.end()) {
     for (auto& [id, job] : jobs) {
@@ -194,14 +194,13 @@ bool WorkerHost::Impl::on_closed(net::PeerId peer) {
       else
         kill_job(*job, "its controller hung up");
     }
-    return false;
+    return;
   }
   Worker& worker = worker_at(*jobs.at(known->second), peer);
   worker.peer = 0;
   worker.hung_up = now();
   poll_by(now());
   forget_peer(peer);
-  return true;
 }
 
 // ---- processes ----------------------------------------------------------------------------------------------------
@@ -222,7 +221,7 @@ void WorkerHost::Impl::kill_job(Job& job, std::string_view why) {
 // shares the executor's threads. At worst some of it stays.
 void WorkerHost::Impl::remove_folder(std::string path) {
   left_folders.push_back(std::move(path));
-  if (!std::exchange(is_removing, true)) fibers.start([this] { remove_folders(); });
+  if (!std::exchange(is_removing, true)) fibers.start<&Impl::remove_folders>(*this);
 }
 
 void WorkerHost::Impl::remove_folders() {

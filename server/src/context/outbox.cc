@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "directory/opens.h"
+#include "context/server_context.h"
 #include "pif/base/assert.h"
 #include "pif/base/capability.h"
 #include "pif/kv/value.h"
@@ -20,8 +20,9 @@ constexpr Duration kRetryPause = std::chrono::seconds(1);
 
 void Outbox::committed(std::uint64_t file, const proto::FileLayout& layout) {
   for (const std::uint32_t node : layout.nodes()) {
-    Line& line = lines_[node];
+    Line& line = line_to(node);
     if (line.committed.size() < kCommittedQueued) line.committed.push_back(file);
+    line.news.notify();
   }
 }
 
@@ -51,7 +52,17 @@ void Outbox::add(std::uint64_t file, Doomed doomed) {
 }
 
 void Outbox::queue(std::uint64_t file, const Doomed& doomed) {
-  for (const std::uint32_t node : doomed.waiting) lines_[node].removed.push_back(file);
+  for (const std::uint32_t node : doomed.waiting) {
+    Line& line = line_to(node);
+    line.removed.push_back(file);
+    line.news.notify();
+  }
+}
+
+Outbox::Line& Outbox::line_to(std::uint32_t node) {
+  const auto [at, is_new] = lines_.try_emplace(node, context_.fibers);
+  if (is_new) context_.fibers.start<&Outbox::keep_telling>(*this, node);
+  return at->second;
 }
 
 void Outbox::release(std::uint64_t file) {
@@ -66,12 +77,12 @@ void Outbox::release(std::uint64_t file) {
 Status Outbox::store_released(std::int64_t wall) {
   const std::vector<std::uint64_t> files = std::exchange(released_, {});
   if (files.empty()) return {};
-  rows_.on_abort([this, files] { released_.insert(released_.end(), files.begin(), files.end()); });
+  context_.rows.on_abort([this, files] { released_.insert(released_.end(), files.begin(), files.end()); });
   for (const std::uint64_t file : files) {
-    PIF_TRY_VALUE(auto row, rows_.file(file));
+    PIF_TRY_VALUE(auto row, context_.rows.file(file));
     if (!row || row->state() != kDoomed || row->expiry() <= wall) continue;
     row->set_expiry(0);
-    PIF_TRY(rows_.put_file(file, *row));
+    PIF_TRY(context_.rows.put_file(file, *row));
   }
   return {};
 }
@@ -107,9 +118,9 @@ void Outbox::expire_held(std::int64_t wall) {
 
 Status Outbox::refill(std::int64_t wall) {
   if (!more_in_table_ || doomed_.size() > kDoomedInMemory / 2) return {};
-  PIF_ASSERT(!rows_.writing(), doomed_.size());
+  PIF_ASSERT(!context_.rows.writing(), doomed_.size());
   more_in_table_ = false;
-  return rows_.scan(kFiles, {}, [&](std::string_view key, std::string_view payload) {
+  return context_.rows.scan(kFiles, {}, [&](std::string_view key, std::string_view payload) {
     proto::StoredFile row;
     if (row.ParseFromArray(payload.data(), static_cast<int>(payload.size())) && row.state() == kDoomed) {
       add(kv::u64_of_key(key), row, wall);
@@ -118,77 +129,83 @@ Status Outbox::refill(std::int64_t wall) {
   });
 }
 
-void Outbox::pump(Time now, std::int64_t wall, const proto::Moment& moment) {
-  calls_.expire();
-  for (auto& [node, line] : lines_) {
-    if (line.under_way || line.not_before > now || (line.removed.empty() && line.committed.empty())) continue;
-    const Node* known = registry_.find(node);
-    if (known == nullptr || !known->ever || !registry_.is_heard(*known, now)) continue;
-    send(node, *known, line, now, wall, moment);
+// ---- on the node's fiber ----
+
+// Again, after a pause, until it has answered. What was committed is told once: the LFS asks about it by itself.
+void Outbox::keep_telling(std::uint32_t node) {
+  Line& line = lines_.at(node);
+  for (;;) {
+    while (line.is_empty()) line.news.wait();
+    context_.wait_to_change();
+    const Node* const known = context_.registry.find(node);
+    const bool is_there = known != nullptr && known->ever && context_.registry.is_heard(*known, context_.now);
+    const Batch batch = is_there ? take(line) : Batch();
+    if (is_there && tell(node, batch)) continue;
+    line.removed.insert(line.removed.begin(), batch.removed.begin(), batch.removed.end());
+    context_.fibers.sleep_until(context_.now + kRetryPause);
   }
 }
 
-void Outbox::send(std::uint32_t node, const Node& known, Line& line, Time now, std::int64_t wall,
-                  const proto::Moment& moment) {
-  PIF_ASSERT(!line.under_way && known.info.id() == node, node, known.info.id());
-  line.not_before = now + kRetryPause;  // taken back by a good answer
-  auto peer = messenger_.connect(known.info.endpoints(), net::Route::kAuto);
-  if (!peer) return;
-  net::Packet packet;
-  Capability manage{.uid = config_.owner_uid, .rights = kMayManage, .expiry = wall + kCapabilitySeconds};
-  packet.envelope.set_capability(mint(config_.key, manage));
-  packet.envelope.set_credential(
-      mint(config_.key, Credential{SessionId(), config_.owner_uid, {config_.owner_uid}, wall + kCapabilitySeconds}));
-  proto::Settle& settle = *packet.envelope.mutable_settle();
-  *settle.mutable_moment() = moment;
-  std::vector<std::uint64_t> removed;
-  for (; !line.removed.empty() && removed.size() < kSettleIdsMax; line.removed.pop_front()) {
-    removed.push_back(line.removed.front());
+Outbox::Batch Outbox::take(Line& line) {
+  Batch batch;
+  for (; !line.removed.empty() && batch.removed.size() < kSettleIdsMax; line.removed.pop_front())
+    batch.removed.push_back(line.removed.front());
+  for (; !line.committed.empty() && batch.committed.size() < kSettleIdsMax; line.committed.pop_front())
+    batch.committed.push_back(line.committed.front());
+  PIF_ASSERT(!batch.removed.empty() || !batch.committed.empty());
+  return batch;
+}
+
+Status Outbox::tell(std::uint32_t node, const Batch& batch) {
+  PIF_TRY(context_.turn.commit());  // what was released in this turn is noted as that before anybody is told
+  if (!context_.may_change()) return fail(Code::kRetry, "commits are held");
+  if (auto sent = send(node, batch); !sent) {
+    spdlog::warn("{} was not told of files: {}", node, sent.error().to_string());
+    return sent;
   }
-  for (const std::uint64_t file : removed) {
+  context_.wait_to_change();
+  const Status noted = note_told(node, batch.removed);
+  if (!noted) context_.rows.break_with(noted.error());
+  PIF_TRY(context_.turn.commit());
+  return noted;
+}
+
+Status Outbox::send(std::uint32_t node, const Batch& batch) {
+  const Node* const known = context_.registry.find(node);
+  PIF_ASSERT(known != nullptr && known->info.id() == node, node);
+  PIF_TRY_VALUE(const net::PeerId peer, context_.world.messenger.connect(known->info.endpoints(), net::Route::kAuto));
+  PIF_TRY(context_.caller.call(peer, packet_of(batch), kSettleTimeout, known->info.name()));
+  return {};
+}
+
+net::Packet Outbox::packet_of(const Batch& batch) const {
+  net::Packet packet;
+  const Config& config = context_.config;
+  const std::int64_t until = context_.wall + kCapabilitySeconds;
+  packet.envelope.set_capability(
+      mint(config.key, Capability{.uid = config.owner_uid, .rights = kMayManage, .expiry = until}));
+  packet.envelope.set_credential(
+      mint(config.key, Credential{SessionId(), config.owner_uid, {config.owner_uid}, until}));
+  proto::Settle& settle = *packet.envelope.mutable_settle();
+  *settle.mutable_moment() = context_.numbers.moment();
+  for (const std::uint64_t file : batch.removed) {
     const auto doomed = doomed_.find(file);
     doomed != doomed_.end() && doomed->second.aborted ? settle.add_aborted(file) : settle.add_removed(file);
   }
-  for (; !line.committed.empty() && settle.committed_size() < static_cast<int>(kSettleIdsMax);
-       line.committed.pop_front()) {
-    settle.add_committed(line.committed.front());
-  }
-  PIF_ASSERT(!removed.empty() || settle.committed_size() > 0, node);
-  line.under_way = true;
-  calls_.start(*peer, std::move(packet), kSettleTimeout, known.info.name(),
-               [this, node, ids = std::move(removed)](Result<net::Packet> reply) mutable {
-                 if (!reply) spdlog::warn("{} was not told of files: {}", node, reply.error().to_string());
-                 answers_.push_back({node, std::move(ids), reply.has_value()});
-               });
+  for (const std::uint64_t file : batch.committed) settle.add_committed(file);
+  return packet;
 }
 
-Status Outbox::apply_answers() {
-  Status all;
-  for (Answer& answer : std::exchange(answers_, {})) {  // every one: a node whose answer is lost is never asked again
-    if (auto applied = apply(answer); !applied) all = std::move(applied);
-  }
-  return all;
-}
-
-Status Outbox::apply(Answer& answer) {
-  Line& line = lines_[answer.node];
-  PIF_ASSERT(line.under_way, answer.node);
-  line.under_way = false;
-  if (!answer.good) {  // again, after the pause; what was committed the LFS asks about by itself
-    line.removed.insert(line.removed.begin(), answer.removed.begin(), answer.removed.end());
-    return {};
-  }
-  rows_.on_commit([&line] { line.not_before = Time{}; });  // else it is asked again, after the pause
-  rows_.on_abort([this, node = answer.node, ids = answer.removed] { untold(ids, node); });
-  for (const std::uint64_t file : answer.removed) {
+// The row keeps all nodes until the last has answered: to tell one twice is harmless, and costs less than a write each.
+Status Outbox::note_told(std::uint32_t node, const std::vector<std::uint64_t>& files) {
+  context_.rows.on_abort([this, node, files] { untold(node, files); });
+  for (const std::uint64_t file : files) {
     const auto found = doomed_.find(file);
-    if (found == doomed_.end() || std::erase(found->second.waiting, answer.node) == 0) continue;
+    if (found == doomed_.end() || std::erase(found->second.waiting, node) == 0) continue;
     PIF_ASSERT(found->second.expiry == 0, file, found->second.expiry);  // nothing is sent about what is held
     if (!found->second.waiting.empty()) continue;
-    // The row keeps all nodes until the last has answered: to tell one twice is harmless, and costs less than a write
-    // each.
-    PIF_TRY(rows_.erase_file(file));
-    rows_.on_commit([this, file] {
+    PIF_TRY(context_.rows.erase_file(file));
+    context_.rows.on_commit([this, file] {
       const std::size_t erased = doomed_.erase(file);
       PIF_ASSERT(erased == 1 && doomed_count_ > doomed_.size(), file, doomed_count_, doomed_.size());
       --doomed_count_;
@@ -197,13 +214,13 @@ Status Outbox::apply(Answer& answer) {
   return {};
 }
 
-// The turn in which the node's answer was taken failed.
-void Outbox::untold(const std::vector<std::uint64_t>& files, std::uint32_t node) {
+// The turn in which its answer was noted failed.
+void Outbox::untold(std::uint32_t node, const std::vector<std::uint64_t>& files) {
   for (const std::uint64_t file : files) {
     const auto found = doomed_.find(file);
     if (found == doomed_.end()) continue;
-    found->second.waiting.push_back(node);
-    lines_[node].removed.push_back(file);
+    auto& waiting = found->second.waiting;
+    if (std::find(waiting.begin(), waiting.end(), node) == waiting.end()) waiting.push_back(node);
   }
 }
 

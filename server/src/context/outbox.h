@@ -10,11 +10,14 @@
 #include <unordered_set>
 #include <vector>
 
-#include "context/registry.h"
-#include "directory/rows.h"
-#include "pif/net/calls.h"
+#include "pif/base/result.h"
+#include "pif/daemon/fibers.h"
+#include "pif/net/messenger.h"
+#include "pif/proto/stored.pb.h"
 
 namespace pif::server {
+
+struct ServerContext;
 
 inline constexpr std::size_t kSettleIdsMax = 1000;       // of one request
 inline constexpr std::size_t kDoomedInMemory = 200'000;  // more stay in the table until these are done
@@ -22,8 +25,10 @@ inline constexpr std::size_t kCommittedQueued = 20'000;  // per node; an LFS ask
 
 class Outbox {
  public:
-  Outbox(const Config& config, net::Messenger& messenger, Rows& rows, const Registry& registry)
-      : config_(config), messenger_(messenger), rows_(rows), registry_(registry), calls_(messenger) {}
+  // context outlives it, and its fibers end first: one for each node tells it what there is.
+  explicit Outbox(ServerContext& context) : context_(context) {}
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
 
   // All call these after the turn that made it so is durable.
   void committed(std::uint64_t file, const proto::FileLayout& layout);
@@ -42,15 +47,9 @@ class Outbox {
   // this turn.
   bool is_held(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall) const;
 
-  bool offer(net::Delivery& delivery) { return calls_.offer(delivery); }
   // Notes in the table what was released before its time, in the same turn, before any LFS hears of it: a server that
   // starts again must not take such a file for one that somebody has open.
   [[nodiscard]] Status store_released(std::int64_t wall);
-  // Forgets in the table what everybody has answered; in a turn.
-  [[nodiscard]] Status apply_answers();
-  // Sends what may be sent.
-  void pump(Time now, std::int64_t wall, const proto::Moment& moment);
-  Time next_deadline() const { return calls_.next_deadline(); }
   std::uint64_t doomed_count() const { return doomed_count_; }
 
  private:
@@ -60,35 +59,39 @@ class Outbox {
     bool aborted = false;
   };
   struct Line {  // to one node
+    explicit Line(daemon::Fibers& fibers) : news(fibers) {}
+    bool is_empty() const { return removed.empty() && committed.empty(); }
     std::deque<std::uint64_t> removed;
     std::deque<std::uint64_t> committed;
-    bool under_way = false;
-    Time not_before{};
+    daemon::Event news;  // something is to be told
   };
-  struct Answer {
-    std::uint32_t node;
+  // What one request tells.
+  struct Batch {
     std::vector<std::uint64_t> removed;
-    bool good;
+    std::vector<std::uint64_t> committed;
   };
   void add(std::uint64_t file, Doomed doomed);
   void add(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall);
   void queue(std::uint64_t file, const Doomed& doomed);
-  void send(std::uint32_t node, const Node& known, Line& line, Time now, std::int64_t wall,
-            const proto::Moment& moment);
-  [[nodiscard]] Status apply(Answer& answer);
-  void untold(const std::vector<std::uint64_t>& files, std::uint32_t node);
+  Line& line_to(std::uint32_t node);
 
-  const Config& config_;
-  net::Messenger& messenger_;
-  Rows& rows_;
-  const Registry& registry_;
-  net::Calls calls_;
+  // ---- on the node's fiber ----
+  void keep_telling(std::uint32_t node);
+  static Batch take(Line& line);
+  // Errors: the node is to be told again of what is removed.
+  [[nodiscard]] Status tell(std::uint32_t node, const Batch& batch);
+  [[nodiscard]] Status send(std::uint32_t node, const Batch& batch);
+  net::Packet packet_of(const Batch& batch) const;
+  // Forgets in the table what everybody has been told.
+  [[nodiscard]] Status note_told(std::uint32_t node, const std::vector<std::uint64_t>& files);
+  void untold(std::uint32_t node, const std::vector<std::uint64_t>& files);
+
+  ServerContext& context_;
   std::unordered_map<std::uint64_t, Doomed> doomed_;
   std::unordered_set<std::uint64_t> held_;  // of doomed_
   std::map<std::uint32_t, Line> lines_;     // by node
-  std::vector<Answer> answers_;
-  std::vector<std::uint64_t> released_;  // the table does not know it yet
-  std::uint64_t doomed_count_ = 0;       // rows, in memory or not
+  std::vector<std::uint64_t> released_;     // the table does not know it yet
+  std::uint64_t doomed_count_ = 0;          // rows, in memory or not
   bool more_in_table_ = false;
 };
 

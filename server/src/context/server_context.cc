@@ -11,6 +11,11 @@
 #include "pif/kv/value.h"
 
 namespace pif::server {
+namespace {
+
+constexpr std::string_view kNoRoom = "too many requests wait at the server already: try again later";
+
+}  // namespace
 
 ServerContext::ServerContext(Config config_in, World world_in)
     : config(std::move(config_in)),
@@ -18,14 +23,16 @@ ServerContext::ServerContext(Config config_in, World world_in)
       turns(world.messenger, "server"),
       clock(world.messenger.clock()),
       fibers(clock),
-      replies(world.messenger, "server"),
+      replies(world.messenger, fibers, "server"),
+      caller(world.messenger, fibers),
       rows(world.directory),
       numbers(rows),
       directory(rows),
       sessions(config, rows, world.entropy, opens, shared, groups),
       locks(rows, opens),
       registry(config, rows, numbers),
-      outbox(config, world.messenger, rows, registry) {}
+      outbox(*this),
+      admission(fibers, replies, {kWaitingMax, UINT64_MAX}, std::string(kNoRoom)) {}
 
 Status check_named(const google::protobuf::Map<std::string, std::string>& named) {
   std::size_t bytes = 0;
@@ -89,7 +96,7 @@ std::string capability_for(const ServerContext& context, std::uint64_t file, std
 
 Status check_room(const ServerContext& context) {
   if (context.fibers.count() <= kWaitingMax) return {};
-  return fail(Code::kBusy, "too many requests wait at the server already: try again later");
+  return fail(Code::kBusy, std::string(kNoRoom));
 }
 
 void forget_waiting(ServerContext& context, net::PeerId peer) {

@@ -19,6 +19,8 @@
 #include "directory/opens.h"
 #include "directory/rows.h"
 #include "pif/base/assert.h"
+#include "pif/daemon/admission.h"
+#include "pif/daemon/caller.h"
 #include "pif/daemon/fibers.h"
 #include "pif/daemon/replies.h"
 #include "pif/net/turns.h"
@@ -62,6 +64,8 @@ struct ServerContext {
   Clock& clock;
   daemon::Fibers fibers;
   daemon::Replies replies;
+  daemon::Caller caller;  // of LFSs
+  Turn turn{fibers};
   Rows rows;
   Numbers numbers;
   Directory directory;
@@ -79,9 +83,8 @@ struct ServerContext {
   std::int64_t behind_since = 0;  // wall seconds
   std::uint64_t off_pairs = 0;    // files, when they were counted last (pair_census.h)
   HeldCommits held;
-  // The state that fibers share. A part of one recursive removal is done in each turn.
-  Turn turn{fibers};
-  daemon::Event admission{fibers};      // the server may do what it might not before, or somebody who waits is gone
+  // Fibers share this state. A part of one recursive removal is done in each turn.
+  daemon::Admission admission;          // news: the server may do what it might not before, or somebody is gone
   daemon::Event nodes_news{fibers};     // an LFS has come up, or somebody who waits is gone
   daemon::Event removals_over{fibers};  // one of `removals` is
   daemon::Slots removing{fibers, 1};
@@ -101,6 +104,17 @@ struct ServerContext {
   bool is_held() const { return held.by != 0; }
   // Whether the server may change anything by itself.
   bool may_change() const { return goes_along(standing) && !is_held(); }
+  // Until it may. Called by a fiber.
+  void wait_to_change() {
+    while (!may_change()) admission.news().wait();
+  }
+  static constexpr Duration kTick = std::chrono::seconds(1);
+  // Sleeps for a tick, and returns the time at which that was over. Called by a fiber.
+  Time next_tick() {
+    const Time due = now + kTick;
+    fibers.sleep_until(due);
+    return due;
+  }
 };
 
 struct Call {
@@ -199,5 +213,7 @@ void begin_admitting(ServerContext& context);
 // Serves from now on: once all LFSs that have come are admitted, or the time for that is over. Files that are made
 // before would be of incarnations that end at this moment.
 void end_admitting(ServerContext& context);
+// Both, where commits are not held.
+void go_on_to_serve(ServerContext& context);
 
 }  // namespace pif::server

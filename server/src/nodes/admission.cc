@@ -22,6 +22,7 @@ void refuse(ServerContext& context, Node& node, std::string why, proto::Heartbea
 void fall_behind(ServerContext& context, const Node& node, const proto::Moment& kept) {
   if (context.standing == Standing::kBehind) return;
   context.standing = Standing::kBehind;
+  context.admission.notify();
   context.behind_since = context.wall;
   const proto::Moment mine = context.numbers.moment();
   context.behind = fmt::format(
@@ -255,6 +256,7 @@ Status heartbeat(ServerContext& context, Call& call, const proto::Heartbeat& bea
   PIF_TRY_VALUE(Node * node, context.registry.meet(beat));
   if (beat.wall() != 0) node->presented.mutable_node()->set_clock_ahead(beat.wall() - context.wall);
   PIF_TRY(judge(context, *node, reply));
+  go_on_to_serve(context);
   inform(context, call, *node, reply);
   hand_out(context, beat, reply);
   return {};
@@ -277,7 +279,7 @@ void refresh_description(ServerContext& context) {
 
 void end_gathering(ServerContext& context) {
   if (context.standing != Standing::kGathering) return;
-  if (context.registry.all_met() || context.now - context.started >= context.config.gather_max)
+  if (context.registry.all_met() || context.clock.now() - context.started >= context.config.gather_max)
     begin_admitting(context);
 }
 
@@ -285,12 +287,21 @@ void begin_admitting(ServerContext& context) {
   PIF_ASSERT(!goes_along(context.standing), context.standing);
   context.standing = Standing::kAdmitting;
   context.admitting_since = context.now;
+  context.admission.notify();
 }
 
 void end_admitting(ServerContext& context) {
   if (context.standing != Standing::kAdmitting) return;
-  if (context.registry.all_admitted() || context.now - context.admitting_since >= context.config.gather_max)
-    context.standing = Standing::kServing;
+  if (!context.registry.all_admitted() && context.clock.now() - context.admitting_since < context.config.gather_max)
+    return;
+  context.standing = Standing::kServing;
+  context.admission.notify();
+}
+
+void go_on_to_serve(ServerContext& context) {
+  if (context.is_held()) return;
+  end_gathering(context);
+  end_admitting(context);
 }
 
 }  // namespace pif::server

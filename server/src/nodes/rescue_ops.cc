@@ -202,6 +202,7 @@ Status hold(ServerContext& context, Call& call, const proto::Hold& ask) {
   context.held = ask.for_ms() == 0
                      ? HeldCommits()
                      : HeldCommits{call.request.peer, context.now + std::chrono::milliseconds(ask.for_ms())};
+  context.admission.notify();
   return {};
 }
 

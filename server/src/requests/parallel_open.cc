@@ -74,7 +74,8 @@ class Listening {
   const std::optional<ParallelGroups::News>& wait(Time until) {
     PIF_ASSERT(!heard_->news && !heard_->wait);
     heard_->wait = fibers_.begin_wait();
-    fibers_.wait(*heard_->wait, until);
+    // What is found out at the same moment is news still: that a member's session is over.
+    if (!fibers_.wait(*heard_->wait, until)) fibers_.settle();
     return heard_->news;
   }
 

@@ -220,7 +220,7 @@ Result<bool> step_remove(ServerContext& context, Removal& removal, std::size_t b
 Status wait_until_may_change(ServerContext& context) {
   while (!context.may_change()) {
     if (context.standing == Standing::kBehind) return fail(Code::kStaleServer, context.behind);
-    context.admission.wait();
+    context.admission.news().wait();
   }
   return {};
 }

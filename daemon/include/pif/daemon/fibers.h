@@ -40,6 +40,11 @@ class Fibers {
   // Starts a fiber that runs `body`, and returns whether it has ended. The loop's call runs it at once, until it waits
   // or ends; a fiber's call makes it ready. An exception that leaves the body is thrown here or by run().
   bool start(std::function<void()> body);
+  // The same with a member function of `object`, which outlives the fiber. args: copied, and given to it.
+  template <auto kMethod, typename Object, typename... Args>
+  bool start(Object& object, Args... args) {
+    return start([&object, ... args = std::move(args)]() mutable { (object.*kMethod)(args...); });
+  }
   // Lets everybody go on who can, also those whose time has come, until all wait.
   void run();
   // When run() has something to do by itself: Time::min() at once, kNever not at all.

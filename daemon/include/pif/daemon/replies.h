@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "pif/base/clock.h"
+#include "pif/daemon/fibers.h"
 #include "pif/net/calls.h"
 #include "pif/net/stats.h"
 #include "pif/net/turns.h"
@@ -31,9 +32,8 @@ Request request_of(net::Delivery& delivery, Time arrived);
 
 class Replies {
  public:
-  // messenger outlives it. node: who answers.
-  Replies(net::Messenger& messenger, std::string node)
-      : messenger_(messenger), node_(std::move(node)), started_(now()) {}
+  // Both outlive it, and fibers end first: one of them sends signs of life. node: who answers.
+  Replies(net::Messenger& messenger, Fibers& fibers, std::string node);
 
   // From now on bytes that come and go are charged to their peers there. Outlives this; null: nowhere.
   void charge_to(net::Turns* turns) { turns_ = turns; }
@@ -44,7 +44,7 @@ class Replies {
   // is gone.
   void answer(const Request& request, Result<net::Packet> result);
 
-  // The request is answered later: until then the peer hears `working` each second.
+  // The request is answered later: until then the peer hears `working` each second, up to its deadline.
   void defer(Request& request);
   // Whether nobody waits for the answer any more: it is deferred, and its deadline is past or its peer gone.
   bool is_dropped(const Request& request) const { return request.token != 0 && !later_.contains(request.token); }
@@ -55,10 +55,6 @@ class Replies {
 
   // Its requests are dropped.
   void drop_peer(net::PeerId peer);
-  // Sends the signs of life that are due.
-  void tick(Time now);
-  // When tick() has something to do.
-  Time next_deadline() const;
 
   // An answer that another part made: counted like the others. Best effort: a peer that is gone gets nothing.
   void send_answer(net::PeerId peer, net::Packet packet, int operation, Time arrived);
@@ -75,6 +71,9 @@ class Replies {
     Time next_sign;
   };
   Time now() const { return messenger_.clock().now(); }
+  // On a fiber of its own, as long as this object lives.
+  void send_signs();
+  void send_sign(ReplyToken token, Later& later, Time now);
   // An operation of a peer has ended.
   void count(const Request& request, const Result<net::Packet>& result);
   void end(std::unordered_map<ReplyToken, Later>::iterator at);
@@ -82,6 +81,7 @@ class Replies {
   std::uint64_t uptime_ms() const;
 
   net::Messenger& messenger_;
+  Fibers& fibers_;
   std::string node_;
   net::Turns* turns_ = nullptr;
   Time started_;
@@ -89,6 +89,7 @@ class Replies {
   std::size_t idle_ = 0;  // of later_: those that wait for other processes
   std::unordered_map<ReplyToken, Later> later_;
   std::set<std::pair<Time, ReplyToken>> signs_;  // when something is due: a sign of life, or the deadline
+  Event earlier_;                                // something is due before all that was
   net::Stats stats_;
 };
 

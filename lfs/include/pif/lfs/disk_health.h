@@ -44,6 +44,8 @@ class DiskHealth {
 
   // How it fails, for people; nothing: it does not.
   std::optional<std::string> trouble() const;
+  // Whether a call has failed since this was asked last.
+  bool take_news();
   // Whether somebody should write and sync something, for a read has failed since the last time; then that is noted
   // here.
   bool take_probe();
@@ -66,6 +68,7 @@ class DiskHealth {
   std::optional<std::string> failed_;                                     // for good
   mutable std::map<std::pair<std::string, std::uint64_t>, Time> places_;  // that could not be read; at most kPlacesMax
   std::string last_read_;
+  bool has_news_ = false;
   std::uint64_t failed_reads_ = 0;
   std::uint64_t probed_reads_ = 0;  // failed_reads_ at the last probe
   Time probed_{};

@@ -1,0 +1,40 @@
+// What the server does by itself, each on a fiber that sleeps until its time. Where something changes, it does so only
+// while the server may change anything by itself. One thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "context/server_context.h"
+#include "nodes/pair_census.h"
+
+namespace pif::server {
+
+class Background {
+ public:
+  explicit Background(ServerContext& context) : context_(context) {}
+  // Once, at the begin of the first turn: some write at once. context outlives the fibers.
+  void start();
+
+ private:
+  // ---- on a fiber each ----
+  void begin_serving();
+  void end_hold();
+  void look_at_description();
+  void declare_silent();
+  void sweep_sessions();
+  void expire_opens();
+  void log_nodes();
+  void count_pairs();
+  void store_known();
+  void prune_answers();
+
+  void end_and_abort(Session& session);
+  // What was written fails with the turn.
+  void must(const Status& done);
+
+  ServerContext& context_;
+  PairCensus pair_census_;
+};
+
+}  // namespace pif::server
