@@ -87,7 +87,7 @@ AppendCoordinator::AppendCoordinator(LfsContext& context, Peers& peers)
   context.operations.bind<&AppendCoordinator::append_done>(*this);
   context.operations.bind<&AppendCoordinator::append_cancel>(*this);
   context.view_watchers.push_back(this);
-  context.fibers.start([this] { watch(); });
+  context.fibers.start<&AppendCoordinator::watch>(*this);
 }
 
 bool AppendCoordinator::File::is_quiet() const {
@@ -199,7 +199,7 @@ const AppendCoordinator::FilePtr& AppendCoordinator::make_file(const ComponentPt
   slot->start = start;
   slot->is_settled = !slot->has_parity();
   PIF_ASSERT(slot->sequencer.generation() > state.grants(), slot->sequencer.generation(), state.grants());
-  context_.fibers.start([this, file = slot, period = slot->period] { serve(file, period); });
+  context_.fibers.start<&AppendCoordinator::serve>(*this, slot, slot->period);
   return slot;
 }
 

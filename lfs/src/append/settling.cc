@@ -118,7 +118,7 @@ void AppendCoordinator::begin_period(File& file) {
   cancel(file, tickets, old_view());
   PIF_ASSERT(file.waiting.empty() && file.sequencer.idle(), file.component->file.value, file.waiting.size());
   look_again(file);  // who served it until now
-  context_.fibers.start([this, self = find(file.component->file), period = file.period] { serve(self, period); });
+  context_.fibers.start<&AppendCoordinator::serve>(*this, find(file.component->file), file.period);
 }
 
 // Others decide what becomes of what was sent and is not published here.

@@ -37,7 +37,7 @@ Overwriting::Overwriting(LfsContext& context, Peers& peers, Holding& holding)
   context.operations.bind<&Overwriting::overwrite>(*this);
   context.operations.bind<&Overwriting::overwrite_pieces>(*this);
   context.operations.bind<&Overwriting::flush>(*this);
-  context.fibers.start([this] { serve(); });
+  context.fibers.start<&Overwriting::serve>(*this);
 }
 
 // ---- one request ---------------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ bool Overwriting::write_batch() {
   is_busy_ = true;
   const daemon::AtExit end([&] { is_busy_ = false; });
   add_to_log(batch);
-  const Status written = context_.disk([this] { return context_.log.write_batch(); });
+  const Status written = context_.disk<&RedoLog::write_batch>(context_.log);
   PIF_ASSERT(is_busy_ && !is_checkpointing_);
   context_.log.end_batch(written.has_value());
   if (!written) spdlog::error("{}", written.error().text);

@@ -66,8 +66,8 @@ CopiedPages::CopiedPages(const Keeper& keeper, FileId source, component::ParityF
 // Whatever keeps it from going on: the pages behind are made out of rows, which says what is wrong if that fails, too.
 std::uint64_t CopiedPages::run(Works& works) {
   Result<bool> goes_on = true;
-  while (goes_on && *goes_on) goes_on = works.run([this] { return copy_.step(kStepBytes); });
-  const Status finished = works.run([this] { return copy_.finish(); });
+  while (goes_on && *goes_on) goes_on = works.run<&component::PageCopy::step>(copy_, kStepBytes);
+  const Status finished = works.run<&component::PageCopy::finish>(copy_);
   const Status copied = goes_on ? finished : Status(fail(goes_on.error()));
   if (!copied) {
     spdlog::warn("file {}: its pages are not copied from file {}: {}", name_of(target_), name_of(shape_.file),

@@ -28,7 +28,7 @@ void Covering::plan_fold(const ComponentPtr& component, const Keeper& keeper, co
   if (pages <= c.state.pages() || (!is_long && pages - c.state.pages() < kFoldPages)) return;
   const bool is_planned = c.fold_until.has_value();
   c.fold_until = context_.now() + kFoldFor;
-  if (!is_planned) context_.fibers.start([this, component, keeper] { fold_soon(component, keeper); });
+  if (!is_planned) context_.fibers.start<&Covering::fold_soon>(*this, component, keeper);
 }
 
 void Covering::fold_soon(const ComponentPtr& component, const Keeper& keeper) {

@@ -92,11 +92,13 @@ Status MemberRows::open(const proto::ComponentShape& shape) {
         std::make_unique<access::ComponentAccess>(storage_, grant_->parts(), keeper_.members.lfs[i], wanted);
   }
   if (options_.by_message) return {};
-  PIF_TRY(peers_.run(*grant_, [this](access::Requests& requests) {
-    for (Member& member : members_)
-      if (member.access) member.access->open_reader(requests);
-  }));
+  PIF_TRY(peers_.run<&MemberRows::ask_for_readers>(*grant_, *this));
   return take_readers();
+}
+
+void MemberRows::ask_for_readers(access::Requests& requests) {
+  for (Member& member : members_)
+    if (member.access) member.access->open_reader(requests);
 }
 
 Status MemberRows::take_readers() {
@@ -114,7 +116,9 @@ Status MemberRows::take_readers() {
 }
 
 bool MemberRows::is_any_far() const {
-  return std::any_of(members_.begin(), members_.end(), [this](const Member& member) { return is_far(member); });
+  for (const Member& member : members_)
+    if (is_far(member)) return true;
+  return false;
 }
 
 std::vector<component::RowSource*> MemberRows::sources() {
@@ -136,14 +140,16 @@ std::vector<component::RowSource*> MemberRows::sources() {
 
 Status MemberRows::fetch(Range parity_rows) {
   PIF_ASSERT(grant_ != nullptr && !parity_rows.empty(), parity_rows.begin);
-  return peers_.run(*grant_, [this, parity_rows](access::Requests& requests) {
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      if (!is_far(members_[i])) continue;
-      const Range rows = cut(parity_rows, limits_[i]);
-      members_[i].fetched.start(keeper_.shape.row_of(i, rows.begin), keeper_.size());
-      if (!rows.empty()) ask(requests, i, rows);
-    }
-  });
+  return peers_.run<&MemberRows::ask_all>(*grant_, *this, parity_rows);
+}
+
+void MemberRows::ask_all(access::Requests& requests, Range parity_rows) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!is_far(members_[i])) continue;
+    const Range rows = cut(parity_rows, limits_[i]);
+    members_[i].fetched.start(keeper_.shape.row_of(i, rows.begin), keeper_.size());
+    if (!rows.empty()) ask(requests, i, rows);
+  }
 }
 
 void MemberRows::ask(access::Requests& requests, std::size_t member, Range parity_rows) {

@@ -72,6 +72,8 @@ class MemberRows {
   };
   bool is_far(const Member& member) const { return member.access && !member.near; }
   [[nodiscard]] Status take_readers();
+  void ask_for_readers(access::Requests& requests);
+  void ask_all(access::Requests& requests, Range parity_rows);
   void ask(access::Requests& requests, std::size_t member, Range parity_rows);
   [[nodiscard]] Status take(access::Requests& requests, std::size_t member, Range parity_rows,
                             const net::Packet& reply);

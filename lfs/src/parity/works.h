@@ -19,6 +19,11 @@ class Works {
     const auto slot = slots_.acquire();
     return daemon::disk(fibers_, executor_, std::move(work));
   }
+  // The same of a member function.
+  template <auto kMethod, typename Object, typename... Args>
+  auto run(Object& object, const Args&... args) {
+    return run([&] { return (object.*kMethod)(args...); });
+  }
 
  private:
   static constexpr unsigned kAtOnce = 3;

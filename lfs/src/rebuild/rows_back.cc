@@ -78,14 +78,16 @@ Time RowsBack::fetch_more() {
     if (rate_ != nullptr) rate_->spend(piece->expected_bytes, now);
     ++errands_;
     // Where all fibers are ended this object may go before its fetches.
-    keeping_.context.fibers.start([this, piece, lost = lost_] {
-      const Status status = fetch(*piece);
-      PIF_ASSERT(errands_ > 0, lost->shape.file());
-      --errands_;
-      if (!status) give_up(status.error());
-      news_.notify();
-    });
+    keeping_.context.fibers.start<&RowsBack::run_errand>(*this, piece, lost_);
   }
+}
+
+void RowsBack::run_errand(const std::shared_ptr<RowStreams::Piece>& piece, const AbsentRowsPtr& rows) {
+  const Status status = fetch(*piece);
+  PIF_ASSERT(errands_ > 0 && rows == lost_, rows->shape.file(), errands_);
+  --errands_;
+  if (!status) give_up(status.error());
+  news_.notify();
 }
 
 Status RowsBack::fetch(RowStreams::Piece& piece) {

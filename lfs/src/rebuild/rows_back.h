@@ -50,6 +50,8 @@ class RowsBack {
   [[nodiscard]] Status fetch_and_write();
   // Returns when it is to be called again, as the rate allows no more now.
   Time fetch_more();
+  // On a fiber of its own. rows: lost_, which that fiber needs, too.
+  void run_errand(const std::shared_ptr<RowStreams::Piece>& piece, const AbsentRowsPtr& rows);
   [[nodiscard]] Status fetch(RowStreams::Piece& piece);
   [[nodiscard]] Status take(RowStreams::Piece& piece, net::Packet& reply);
   // Away from the loop.

@@ -35,7 +35,7 @@ Managing::Managing(LfsContext& context) : context_(context) {
   context.operations.bind<&Managing::settle>(*this);
   context.operations.bind<&Managing::list_components>(*this, When::kAlways);
   context.operations.bind<&Managing::check_component>(*this, When::kAlways);
-  context.fibers.start([this] { serve(); });
+  context.fibers.start<&Managing::serve>(*this);
 }
 
 Status Managing::end_quarantine(FileId file) {
@@ -77,10 +77,9 @@ Status Managing::unknown(FileId file) {
 }
 
 void Managing::serve() {
-  const auto is_empty = [this] { return context_.components.quarantined_count() == 0 && aside_.copies().empty(); };
   for (;;) {
-    context_.fibers.sleep_until(context_.now() + (is_empty() ? kLookEvery : kLookSoon));
-    if (is_empty() || context_.standing != Standing::kServing || context_.now() < next_look_) continue;
+    context_.fibers.sleep_until(context_.now() + (keeps_any() ? kLookSoon : kLookEvery));
+    if (!keeps_any() || context_.standing != Standing::kServing || context_.now() < next_look_) continue;
     next_look_ = context_.now() + kLookEvery;
     const std::int64_t wall = context_.world.messenger.clock().wall_seconds();
     const bool is_short = !context_.check_space(0);
@@ -173,16 +172,16 @@ Status Managing::check_word(const proto::Settle& asked) {
 Result<net::Packet> Managing::settle(const Request& request, const proto::Settle& asked) {
   PIF_TRY(check_word(asked));
   Status failed;
-  const auto settle_each = [&](const auto& files, auto one) {
+  const auto settle_each = [&](const auto& files, Status (Managing::*one)(FileId)) {
     daemon::each(context_.fibers, static_cast<std::size_t>(files.size()), kSettledAtOnce, [&](std::size_t i) {
-      Status settled = one(FileId(files.Get(static_cast<int>(i))));
+      Status settled = (this->*one)(FileId(files.Get(static_cast<int>(i))));
       if (!settled && settled.error().code != Code::kStaleFile) failed = std::move(settled);
     });
   };
-  settle_each(asked.removed(), [this](FileId file) { return remove(file, true); });
-  settle_each(asked.unknown(), [this](FileId file) { return quarantine(file); });
-  settle_each(asked.aborted(), [this](FileId file) { return unknown(file); });
-  settle_each(asked.committed(), [this](FileId file) { return commit(file); });
+  settle_each(asked.removed(), &Managing::remove_for_good);
+  settle_each(asked.unknown(), &Managing::quarantine);
+  settle_each(asked.aborted(), &Managing::unknown);
+  settle_each(asked.committed(), &Managing::commit);
   PIF_TRY(failed);
   net::Packet reply = Replies::reply(request);
   reply.envelope.mutable_settle_reply();

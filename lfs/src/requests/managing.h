@@ -23,9 +23,7 @@ class Managing {
   // No file's, as far as the server knows: removed if it must have known it, else into quarantine.
   [[nodiscard]] Status unknown(FileId file);
   // remove() on a fiber of its own; what fails is tried again when the file is restored again.
-  void remove_soon(FileId file) {
-    context_.fibers.start([this, file] { (void)remove(file, false); });
-  }
+  void remove_soon(FileId file) { context_.fibers.start<&Managing::try_to_remove>(*this, file); }
   Aside& aside() { return aside_; }
   // The PIF Server is asked about all that this start and earlier ones put aside.
   [[nodiscard]] Status load_aside();
@@ -45,6 +43,11 @@ class Managing {
   [[nodiscard]] Status restore(FileId file);
   [[nodiscard]] Status end_quarantine(FileId file);
   [[nodiscard]] Result<net::Packet> list_quarantine(const Request& request);
+  void try_to_remove(FileId file) { (void)remove(file, false); }
+  [[nodiscard]] Status remove_for_good(FileId file) { return remove(file, true); }
+  [[nodiscard]] bool keeps_any() const {
+    return context_.components.quarantined_count() > 0 || !aside_.copies().empty();
+  }
   // On a fiber of its own: removes what has been in quarantine, or aside, for long enough.
   void serve();
   void end_old_quarantine(std::int64_t wall, bool is_short);

@@ -20,7 +20,7 @@ constexpr Duration kLongPause = std::chrono::seconds(30);
 }  // namespace
 
 SealSync::SealSync(LfsContext& context) : context_(context), news_(context.fibers), ended_(context.fibers) {
-  context.fibers.start([this] { serve(); });
+  context.fibers.start<&SealSync::serve>(*this);
 }
 
 Status SealSync::sync(const ComponentPtr& component) {
@@ -77,13 +77,15 @@ void SealSync::serve() {
     begun_ = context_.now();
     ++under_way_;
     PIF_ASSERT(!batch.empty() && under_way_ <= kBatchesMax, under_way_);
-    context_.fibers.start([this, batch] {
-      sync_batch(batch);
-      PIF_ASSERT(under_way_ > 0 && under_way_ <= kBatchesMax, under_way_);
-      --under_way_;
-      ended_.notify();
-    });
+    context_.fibers.start<&SealSync::end_batch>(*this, batch);
   }
+}
+
+void SealSync::end_batch(const std::vector<Item*>& batch) {
+  sync_batch(batch);
+  PIF_ASSERT(under_way_ > 0 && under_way_ <= kBatchesMax, under_way_);
+  --under_way_;
+  ended_.notify();
 }
 
 // One batch at a time: the longer a sync takes, the more share the next one. But nobody waits for a sync of all that

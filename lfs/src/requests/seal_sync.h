@@ -45,6 +45,7 @@ class SealSync {
   void serve();
   // Waits until a batch may begin.
   void wait_for_turn();
+  void end_batch(const std::vector<Item*>& batch);  // on a fiber of its own
   void sync_batch(Batch batch);
   // Away from the loop. False: there is no sync of all.
   [[nodiscard]] bool sync_all(Batch batch) const;

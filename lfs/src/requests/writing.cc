@@ -141,13 +141,17 @@ Status Writing::check_skipped(const Component& component, std::uint64_t begin, s
                             "its front",
                             name_of(component.file), begin, have));
   skipper.taken += bytes;
-  if (skippers_.size() >= kSkippersMax)
-    std::erase_if(skippers_, [this](const auto& one) {
-      const auto found = context_.components.find_in_memory(FileId(one.first));
-      return !found || !found->is_open();
-    });
+  if (skippers_.size() >= kSkippersMax) forget_skippers();
   skippers_[component.file.value] = skipper;
   return {};
+}
+
+// Those of components that are not written any more.
+void Writing::forget_skippers() {
+  for (auto at = skippers_.begin(); at != skippers_.end();) {
+    const auto component = context_.components.find_in_memory(FileId(at->first));
+    at = component && component->is_open() ? std::next(at) : skippers_.erase(at);
+  }
 }
 
 Status Writing::write_fixed(Component& component, const proto::Write& asked, std::span<const std::byte> body) {

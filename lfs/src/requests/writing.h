@@ -42,6 +42,7 @@ class Writing {
   // kTooLarge: the rows skip too much. Skipped bytes get their sums when the component is finished, all at once and on
   // the loop. Nobody may make that cost more than sending the rows has cost him.
   [[nodiscard]] Status check_skipped(const Component& component, std::uint64_t begin, std::uint64_t bytes);
+  void forget_skippers();
   [[nodiscard]] Status write_fixed(Component& component, const proto::Write& asked, std::span<const std::byte> body);
   [[nodiscard]] Status write_variable(Component& component, const proto::Write& asked, std::span<const std::byte> body);
 

@@ -77,7 +77,7 @@ Drill::Drill(Keeping& keeping, Reporting& reporting)
   context_.operations.bind<&Drill::drill>(*this);
   context_.operations.bind<&Drill::drill_status>(*this);
   context_.view_watchers.push_back(this);
-  context_.fibers.start([this] { serve(); });
+  context_.fibers.start<&Drill::serve>(*this);
 }
 
 // ---- who asks ------------------------------------------------------------------------------------------------------

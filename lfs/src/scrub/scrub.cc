@@ -58,7 +58,7 @@ Scrub::Scrub(Keeping& keeping, Managing& managing, Reporting& reporting, Lengths
   const std::string name = context_.config.name + context_.config.root + context_.config.uuid;
   const std::uint64_t spread = hash_bytes(std::as_bytes(std::span(name)));
   first_after_ = std::chrono::seconds(kDaySeconds + static_cast<std::int64_t>(spread % (kWeekSeconds - kDaySeconds)));
-  context_.fibers.start([this] { serve(); });
+  context_.fibers.start<&Scrub::serve>(*this);
 }
 
 // ---- who asks ------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ bool Scrub::take_entries(std::uint64_t& next, const TakeEntry& take) {
 }
 
 void Scrub::count() {
-  const TakeEntry take = [this](FileId file, const Result<proto::ComponentState>& state) {
+  const TakeEntry take = [&](FileId file, const Result<proto::ComponentState>& state) {
     if (file.value == 0 || !state || !is_looked_at(*state)) return;
     ++files_total_;
     bytes_total_ += state->bytes() * 2;  // its rows, and the parity that it keeps of others

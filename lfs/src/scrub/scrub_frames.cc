@@ -50,16 +50,17 @@ void ScrubFrames::run() {
   }
 }
 
+Result<component::FrameIndex> ScrubFrames::scan_file(std::uint64_t begin) const {
+  PIF_TRY_VALUE(auto files, component::open_parity(job_.storage, job_.stem, component::OpenMode::kRead));
+  return component::scan_frames(component_->file, files, begin);
+}
+
 Result<component::FrameIndex> ScrubFrames::scan() {
   Component& c = *component_;
   if (!c.lock.keeps_parity()) c.frames.reset();  // what is known of .pap may not be so any more
   (void)job_.context().components.open_parity(c, component::OpenMode::kCreate);
   const std::uint64_t writes = c.frame_writes;
-  const auto scan_away = [this, begin = c.state.pap_begin()]() -> Result<component::FrameIndex> {
-    PIF_TRY_VALUE(auto files, component::open_parity(job_.storage, job_.stem, component::OpenMode::kRead));
-    return component::scan_frames(component_->file, files, begin);
-  };
-  PIF_TRY_VALUE(auto index, job_.pass.keeping.works.run(scan_away));
+  PIF_TRY_VALUE(auto index, job_.pass.keeping.works.run<&ScrubFrames::scan_file>(*this, c.state.pap_begin()));
   if (!job_.is_gone() && !c.frames && !c.lock.keeps_parity() && c.mode && c.frame_writes == writes) c.frames = index;
   return index;
 }

@@ -24,6 +24,7 @@ class ScrubFrames {
     std::vector<std::string> texts;
   };
   [[nodiscard]] Result<component::FrameIndex> scan();
+  [[nodiscard]] Result<component::FrameIndex> scan_file(std::uint64_t begin) const;  // away from the loop
   Uncovered find_uncovered(const component::FrameIndex& index) const;
   // patience: until when it waits for others. Nothing: they have written there since, and it is to be scanned again.
   [[nodiscard]] std::optional<Status> copy(const std::deque<Range>& rows, Time patience);

@@ -27,7 +27,8 @@ void ScrubMissing::run() {
       return;
     }
     std::vector<One> lost;
-    std::ranges::copy_if(page->files(), std::back_inserter(lost), [this](const One& file) { return is_lost(file); });
+    for (const One& file : page->files())
+      if (is_lost(file)) lost.push_back(file);
     for (const One& file : lost) {
       pass_.pace();
       mend(file);

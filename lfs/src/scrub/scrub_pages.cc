@@ -229,7 +229,7 @@ std::vector<ScrubPages::Verdict> ScrubPages::take_bad(std::vector<Verdict> verdi
 }
 
 bool ScrubPages::look_at_window() {
-  auto verdicts = job_.pass.keeping.works.run([this] { return judge_window(); });
+  auto verdicts = job_.pass.keeping.works.run<&ScrubPages::judge_window>(*this);
   if (job_.is_gone()) return false;
   if (!verdicts) {
     report(verdicts.error().text, false);

@@ -88,7 +88,7 @@ Status ScrubRows::cut_rest() {
   PIF_ASSERT(!kept_ && may_forget_rest(), component_->file.value);
   PIF_ASSERT(component_->lock.is_held(Mode::kRewrite), component_->file.value);
   context.components.drop_writer(*component_);
-  PIF_TRY_VALUE(const component::Tail tail, job_.pass.keeping.works.run([this] { return published_tail(); }));
+  PIF_TRY_VALUE(const component::Tail tail, job_.pass.keeping.works.run<&ScrubRows::published_tail>(*this));
   PIF_TRY(context.batch.commit(component_, [tail](proto::ComponentState& state) { set_tail(state, tail); }));
   tail_ = tail;
   return {};

@@ -95,11 +95,8 @@ void ScrubRows::begin_window() {
 // All streams at once.
 void ScrubRows::fetch() {
   if (streams_.empty()) return;
-  const Status status = grant_ ? job_.pass.keeping.peers.run(*grant_,
-                                                             [this](access::Requests& requests) {
-                                                               for (Stream& stream : streams_) ask(requests, stream);
-                                                             })
-                               : fail(Code::kUnavailable, lacking_);
+  const Status status =
+      grant_ ? job_.pass.keeping.peers.run<&ScrubRows::ask_all>(*grant_, *this) : fail(Code::kUnavailable, lacking_);
   if (status) return;
   for (Stream& stream : streams_) {
     if (left_of(stream) == 0) continue;
@@ -107,6 +104,10 @@ void ScrubRows::fetch() {
     if (lacking_.empty()) lacking_ = fmt::format("{}: {}", job_.name_of(stream.keeper), status.error().text);
     skip(stream, left_of(stream));
   }
+}
+
+void ScrubRows::ask_all(access::Requests& requests) {
+  for (Stream& stream : streams_) ask(requests, stream);
 }
 
 // Rows of a page from the next one on that the stream has; the page of row q is the same at all keepers.
@@ -303,9 +304,9 @@ bool ScrubRows::is_changed() const {
 
 // No bad chunk is the last one.
 bool ScrubRows::is_whole() const {
-  return std::all_of(bad_.begin(), bad_.end(), [this](const BadChunk& bad) {
-    return bad.stream == ScrubStream::kData ? bad.place.end < tail_.bytes : bad.place.end < tail_.rows * 8;
-  });
+  for (const BadChunk& bad : bad_)
+    if (bad.place.end >= (bad.stream == ScrubStream::kData ? tail_.bytes : tail_.rows * 8)) return false;
+  return true;
 }
 
 bool ScrubRows::repair() {
@@ -356,14 +357,16 @@ std::string ScrubRows::why_left(const BadChunk& bad) const {
   return "not repaired: it is in use";
 }
 
+Status ScrubRows::rewrite_bad() {
+  PIF_TRY_VALUE(auto files,
+                component::open_files(job_.storage, job_.stem, component_->shape.format, component::OpenMode::kWrite));
+  PIF_TRY(rewrite_chunks(component_->shape, tail_, files, bad_));
+  return job_.storage.sync_folder(job_.folder());
+}
+
 void ScrubRows::rewrite() {
   PIF_ASSERT(component_->lock.is_held(Mode::kRewrite), component_->file.value);
-  const Status status = job_.pass.keeping.works.run([this]() -> Status {
-    PIF_TRY_VALUE(auto files, component::open_files(job_.storage, job_.stem, component_->shape.format,
-                                                    component::OpenMode::kWrite));
-    PIF_TRY(rewrite_chunks(component_->shape, tail_, files, bad_));
-    return job_.storage.sync_folder(job_.folder());
-  });
+  const Status status = job_.pass.keeping.works.run<&ScrubRows::rewrite_bad>(*this);
   const auto bad = std::exchange(bad_, {});
   if (component_->is_removed()) return;
   // A file that was missing is another one now than the LFS has open: rows that are appended go there.

@@ -40,6 +40,7 @@ class ScrubRows {
   bool is_all() const { return next_ >= rows_ && data_ && data_->position() >= data_->size(); }
   void begin_window();
   void fetch();
+  void ask_all(access::Requests& requests);
   void ask(access::Requests& requests, Stream& stream);
   net::Packet question(const Stream& stream) const;
   [[nodiscard]] Status take(Stream& stream, const net::Packet& reply);
@@ -55,6 +56,7 @@ class ScrubRows {
   void take_those_to_write(bool may_write);
   std::string why_left(const BadChunk& bad) const;
   void rewrite();
+  [[nodiscard]] Status rewrite_bad();  // away from the loop
   void report(const BadChunk& bad, bool is_repaired, const std::string& what) const;
   bool is_changed() const;
 

@@ -48,7 +48,7 @@ StandIn::StandIn(Keeping& keeping) : keeping_(keeping), context_(keeping.context
   operations_.bind<&StandIn::gather>(*this);
   context_.space_makers.push_back(this);
   context_.view_watchers.push_back(this);
-  context_.fibers.start([this] { drop_unused(); });
+  context_.fibers.start<&StandIn::drop_unused>(*this);
 }
 
 const Handler* StandIn::find(const Request& request) const {
@@ -384,7 +384,8 @@ void StandIn::drop_unused() {
   for (;;) {
     context_.fibers.sleep_until(context_.now() + kDropEvery);
     drop_spare_inputs(context_.now() - kInputUnused);
-    std::erase_if(outputs_, [this](const auto& entry) { return is_over(entry.first, *entry.second); });
+    for (auto at = outputs_.begin(); at != outputs_.end();)
+      at = is_over(at->first, *at->second) ? outputs_.erase(at) : std::next(at);
   }
 }
 

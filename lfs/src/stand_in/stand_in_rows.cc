@@ -45,14 +45,16 @@ RowsAway::RowsAway(Keeping& keeping, AbsentRowsPtr rows, std::shared_ptr<compone
 
 Status RowsAway::run() {
   while (next_ < reader_.tail().rows) {
-    PIF_TRY(keeping_.works.run([this] { return read(); }));
-    PIF_TRY(keeping_.peers.run(*lost_->grant, [this](access::Requests& requests) {
-      for (std::size_t i = 0; i < parts_.size(); ++i)
-        if (parts_[i].count > 0) ask(requests, i);
-    }));
+    PIF_TRY(keeping_.works.run<&RowsAway::read>(*this));
+    PIF_TRY(keeping_.peers.run<&RowsAway::ask_all>(*lost_->grant, *this));
   }
   PIF_ASSERT(next_ == reader_.tail().rows, next_, reader_.tail().rows);
   return {};
+}
+
+void RowsAway::ask_all(access::Requests& requests) {
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    if (parts_[i].count > 0) ask(requests, i);
 }
 
 Status RowsAway::read() {

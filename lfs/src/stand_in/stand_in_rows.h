@@ -41,6 +41,7 @@ class RowsAway {
   [[nodiscard]] Status read_fixed();
   [[nodiscard]] Status read_variable();
   void add(Row row, std::span<const std::byte> bytes);
+  void ask_all(access::Requests& requests);
   void ask(access::Requests& requests, std::size_t stream);
 
   Keeping& keeping_;
