@@ -73,11 +73,12 @@ TEST_CASE("an overwrite that is not in the log when its LFS dies is done when it
         REQUIRE_OK(peer.put(TestFile{}, pattern(1000, 1)));
         Client a(peer, node, 1);
         executor.hold();
-        (void)peer.start(a.request(1001, "first"));
+        const net::CallId lost = peer.start(a.request(1001, "first"));
         wait_for(peer, executor, 1);  // the batch is not written
         node.crash();
         node.executor = nullptr;
         node.start();
+        CHECK_FALSE(peer.wait(lost).has_value());
         CHECK(read(peer) == pattern(1000, 1).substr(10, 5));
         CHECK(a.send(1001, "first") == Code::kOk);
         CHECK(read(peer) == "first");
