@@ -25,6 +25,9 @@ Bounds measure_levels(std::vector<Level>& levels) {
     if (!level.inner.empty()) {
       one = measure_levels(level.inner);
       level.bytes = level.inner.back().before + level.inner.back().bytes * level.inner.back().count;
+    } else if (level.blocks != nullptr) {
+      one = {0, level.blocks->end(), level.blocks->is_ascending()};
+      level.bytes = level.blocks->bytes();
     }
     const std::int64_t way = level.stride * static_cast<std::int64_t>(level.count - 1);
     const bool ascends = one.is_ascending && (level.count == 1 || level.stride >= one.end - one.begin);
@@ -49,16 +52,25 @@ std::int64_t place_in(const std::vector<Level>& levels, std::uint64_t n) {
   const std::uint64_t repetition = (n - level.before) / level.bytes;
   const std::uint64_t rest = (n - level.before) % level.bytes;
   const std::int64_t at = level.offset + static_cast<std::int64_t>(repetition) * level.stride;
+  if (level.blocks != nullptr) return at + level.blocks->offset_of(rest);
   return at + (level.inner.empty() ? static_cast<std::int64_t>(rest) : place_in(level.inner, rest));
+}
+
+std::vector<pif_level> levels_of(const Blocks& blocks) {
+  std::vector<pif_level> out;
+  out.reserve(blocks.pieces().size());
+  for (const pif_piece& piece : blocks.pieces()) out.push_back({piece.offset, 1, 0, piece.bytes, nullptr, 0});
+  return out;
 }
 
 std::vector<pif_level> convert(const std::vector<Level>& levels, std::vector<std::vector<pif_level>>& kept) {
   std::vector<pif_level> out;
   out.reserve(levels.size());
   for (const Level& level : levels) {
-    pif_level one{level.offset, level.count, level.stride, level.inner.empty() ? level.bytes : 0, nullptr, 0};
-    if (!level.inner.empty()) {
-      kept.push_back(convert(level.inner, kept));
+    const bool is_piece = level.inner.empty() && level.blocks == nullptr;
+    pif_level one{level.offset, level.count, level.stride, is_piece ? level.bytes : 0, nullptr, 0};
+    if (!is_piece) {
+      kept.push_back(level.blocks != nullptr ? levels_of(*level.blocks) : convert(level.inner, kept));
       one.inner = kept.back().data();
       one.inner_count = kept.back().size();
     }
@@ -67,7 +79,7 @@ std::vector<pif_level> convert(const std::vector<Level>& levels, std::vector<std
   return out;
 }
 
-bool is_plain(const Level& level) { return level.inner.empty() && level.count == 1; }
+bool is_plain(const Level& level) { return level.inner.empty() && level.blocks == nullptr && level.count == 1; }
 
 void append_level(std::vector<Level>& levels, Level level) {
   if (!levels.empty() && is_plain(level) && is_plain(levels.back()) &&
@@ -177,9 +189,35 @@ Outcome decode_named(MPI_Datatype type, Part* out) {
   return {};
 }
 
+// The same as one list; false: they are few, or of several pieces each.
+template <typename At, typename Length>
+bool append_list(const Part& item, int blocks, const Length& length, const At& at, Part* out) {
+  constexpr std::size_t kMany = 1024;
+  if (count_of(blocks) < kMany || item.levels.size() != 1) return false;
+  const Level& unit = item.levels.front();
+  if (!is_plain(unit) || item.extent != static_cast<std::int64_t>(unit.bytes)) return false;
+  std::vector<pif_piece> pieces;
+  pieces.reserve(count_of(blocks));
+  std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
+  for (int i = 0; i < blocks; ++i) {
+    const pif_piece piece{at(i) + unit.offset, count_of(length(i)) * unit.bytes};
+    if (piece.bytes == 0) continue;
+    lowest = std::min(lowest, piece.offset);
+    if (!pieces.empty() && pieces.back().offset + static_cast<std::int64_t>(pieces.back().bytes) == piece.offset)
+      pieces.back().bytes += piece.bytes;
+    else
+      pieces.push_back(piece);
+  }
+  if (pieces.size() < kMany) return false;
+  for (pif_piece& piece : pieces) piece.offset -= lowest;
+  out->levels.push_back({lowest, 1, 0, 0, {}, std::make_shared<const Blocks>(std::move(pieces))});
+  return true;
+}
+
 // `blocks` of `length` items each; block i begins at at(i), in bytes.
 template <typename At, typename Length>
 void append_blocks(const Part& item, int blocks, const Length& length, const At& at, Part* out) {
+  if (append_list(item, blocks, length, at, out)) return;
   std::vector<Level> block;
   int length_of_block = -1;
   out->levels.reserve(count_of(blocks));
@@ -365,10 +403,20 @@ Datatype::Datatype(std::vector<Level> levels, std::int64_t extent) : levels_(std
   end_ = bounds.end;
   PIF_ASSERT(begin_ < end_, begin_, end_);
   is_ascending_ = bounds.is_ascending && extent_ >= end_ - begin_;
+  pattern_ = compile();
+}
+
+PatternPtr Datatype::compile() const {
+  const Level& first = levels_.front();
+  if (levels_.size() == 1 && first.blocks != nullptr && first.count == 1) {
+    PIF_ASSERT(first.offset == begin_, first.offset, begin_);
+    const std::vector<pif_piece>& pieces = first.blocks->pieces();
+    return PatternPtr(pif_pattern_tiled(pieces.data(), pieces.size(), extent_));
+  }
   std::vector<std::vector<pif_level>> kept;
   std::vector<pif_level> top = convert(levels_, kept);
   for (pif_level& level : top) level.offset -= begin_;
-  pattern_.reset(pif_pattern_levels(top.data(), top.size(), &extent_));
+  return PatternPtr(pif_pattern_levels(top.data(), top.size(), &extent_));
 }
 
 DatatypePtr Datatype::make(std::vector<Level> levels, std::int64_t extent) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "blocks.h"
 #include "outcome.h"
 #include "pif/client/pif.h"
 
@@ -15,13 +16,14 @@ struct FreePattern {
 };
 using PatternPtr = std::unique_ptr<pif_pattern, FreePattern>;
 
-// `count` repetitions, each `stride` bytes behind the one before, of `bytes` bytes or of what `inner` says.
+// `count` repetitions, each `stride` bytes behind the one before, of `bytes` bytes or of what `inner` or `blocks` says.
 struct Level {
   std::int64_t offset = 0;
   std::uint64_t count = 1;
   std::int64_t stride = 0;
   std::uint64_t bytes = 0;  // of one repetition, those of inner ones too
   std::vector<Level> inner;
+  std::shared_ptr<const Blocks> blocks;
   std::uint64_t before = 0;  // bytes of the levels before it in its vector
 };
 
@@ -61,6 +63,7 @@ class Datatype {
  private:
   Datatype(std::vector<Level> levels, std::int64_t extent);
   static DatatypePtr make(std::vector<Level> levels, std::int64_t extent);
+  PatternPtr compile() const;
 
   std::vector<Level> levels_;
   std::uint64_t bytes_ = 0;

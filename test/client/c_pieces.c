@@ -37,6 +37,8 @@ static const char* builders(pif_file* file) {
   EXPECT(out[0] == byte_at(51) && out[1] == byte_at(54) && out[2] == byte_at(71) && out[3] == byte_at(74));
   const pif_piece pieces[2] = {{300, 2}, {7, 1}};
   EXPECT(read_by(file, pif_pattern_list(pieces, 2), out, 3) == 3 && out[1] == byte_at(301) && out[2] == byte_at(7));
+  EXPECT(read_by(file, pif_pattern_tiled(pieces, 2, 1000), out, 6) == 6);
+  EXPECT(out[0] == byte_at(300) && out[2] == byte_at(7) && out[3] == byte_at(1300) && out[5] == byte_at(1007));
   EXPECT(read_by(file, pif_pattern_partition(10, 2, 20), out, 6) == 6 && out[5] == byte_at(51));
   EXPECT(read_by(file, pif_pattern_member(1, 3, 4, 2), out, 8) == 8);
   EXPECT(out[0] == byte_at(12) && out[4] == byte_at(24));
@@ -62,6 +64,7 @@ static const char* bad_patterns(pif_connection* c, pif_file* file) {
   EXPECT(read_by(file, pif_pattern_range(-1, 8), out, 8) == -PIF_E_INVALID);
   EXPECT(read_by(file, pif_pattern_member(3, 3, 8, 0), out, 8) == -PIF_E_INVALID);
   EXPECT(read_by(file, pif_pattern_list(NULL, 2), out, 8) == -PIF_E_INVALID);
+  EXPECT(read_by(file, pif_pattern_tiled(NULL, 2, 9), out, 8) == -PIF_E_INVALID);
   EXPECT(read_by(file, pif_pattern_nested(0, 1, NULL, 2), out, 8) == -PIF_E_INVALID);
   EXPECT(read_by(file, pif_pattern_batched(NULL, 1), out, 8) == -PIF_E_INVALID);
   EXPECT(read_by(file, pif_pattern_view(0, NULL), out, 8) == -PIF_E_INVALID);

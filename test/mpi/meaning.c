@@ -240,6 +240,29 @@ static void hints_shape_a_new_file(void) {
   NEED(MPI_File_close(&file) == MPI_SUCCESS);
 }
 
+/* Of a view of all ints: twice the blocks as one type, and as two items of it. */
+static void many_blocks_of_memory(MPI_File file, MPI_Datatype blocks, const int* at, int count) {
+  const int extent = at[count - 1] + 1;
+  int* const wide = malloc((size_t)(2 * extent) * sizeof(int));
+  int* const packed = malloc((size_t)(2 * count) * sizeof(int));
+  MPI_Datatype two;
+  MPI_Type_contiguous(2, blocks, &two);
+  MPI_Type_commit(&two);
+  for (int i = 0; i < 2 * extent; ++i) wide[i] = i;
+  NEED(MPI_File_write_at(file, 0, wide, 1, two, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  NEED(MPI_File_read_at(file, 0, packed, 2 * count, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  for (int i = 0; i < 2 * count; ++i) NEED(packed[i] == i / count * extent + at[i % count]);
+  memset(wide, 0xff, (size_t)(2 * extent) * sizeof(int));
+  NEED(MPI_File_read_at(file, 0, wide, 2, blocks, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  int others = 0;
+  for (int i = 0; i < 2 * extent; ++i) others += wide[i] != i && wide[i] != -1;
+  for (int i = 0; i < 2 * count; ++i) NEED(wide[packed[i]] == packed[i]);
+  NEED(others == 0);
+  MPI_Type_free(&two);
+  free(wide);
+  free(packed);
+}
+
 /* Values of pairs, between whose parts there may be a gap; and more blocks than one message has. */
 static void many_blocks_and_pairs_come_back(void) {
   enum { BLOCKS = 20000 };
@@ -277,6 +300,7 @@ static void many_blocks_and_pairs_come_back(void) {
     int one = -1;
     NEED(MPI_File_read_at(file, at[i], &one, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS && one == (i ^ rank));
   }
+  many_blocks_of_memory(file, blocks, at, BLOCKS);
   free(at);
   free(values);
   MPI_Type_free(&blocks);

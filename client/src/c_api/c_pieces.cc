@@ -72,6 +72,16 @@ Result<Pattern> batched(const pif_batch* all, size_t count) {
   return pif::patterns::nested_batched(batches);
 }
 
+// There may be millions of them: they are copied once.
+Result<Pattern> list(const pif_piece* pieces, size_t count, std::optional<int64_t> extent) {
+  PIF_TRY(check({{"pieces", pieces, count}}));
+  Pattern out;
+  out.extent = extent;
+  out.levels.reserve(count);
+  for (size_t i = 0; i < count; ++i) out.levels.push_back({pieces[i].offset, 1, 0, pieces[i].bytes, {}});
+  return out;
+}
+
 // The pattern that `build` makes, or its error; NULL: memory is out.
 template <typename Build>
 pif_pattern* make(const Build& build) noexcept {
@@ -131,12 +141,10 @@ pif_pattern* pif_pattern_batched(const pif_batch* batches, size_t count) {
   return make([&] { return batched(batches, count); });
 }
 pif_pattern* pif_pattern_list(const pif_piece* pieces, size_t count) {
-  return make([&]() -> Result<Pattern> {
-    PIF_TRY(check({{"pieces", pieces, count}}));
-    std::vector<pif::patterns::Piece> all(count);
-    for (size_t i = 0; i < count; ++i) all[i] = {pieces[i].offset, pieces[i].bytes};
-    return pif::patterns::list(all);
-  });
+  return make([&] { return list(pieces, count, std::nullopt); });
+}
+pif_pattern* pif_pattern_tiled(const pif_piece* pieces, size_t count, int64_t extent) {
+  return make([&] { return list(pieces, count, extent); });
 }
 pif_pattern* pif_pattern_partition(int64_t offset, uint64_t group_bytes, int64_t stride) {
   return make([&]() -> Result<Pattern> { return pif::patterns::partition(offset, group_bytes, stride); });

@@ -410,6 +410,8 @@ pif_pattern* pif_pattern_strided(int64_t offset, uint64_t record_bytes, int64_t 
 pif_pattern* pif_pattern_nested(int64_t offset, uint64_t record_bytes, const pif_stride* innermost_first, size_t count);
 pif_pattern* pif_pattern_batched(const pif_batch* batches, size_t count);
 pif_pattern* pif_pattern_list(const pif_piece* pieces, size_t count);
+/* The same, with this extent: a tile is so many bytes behind the one before. */
+pif_pattern* pif_pattern_tiled(const pif_piece* pieces, size_t count, int64_t extent);
 pif_pattern* pif_pattern_partition(int64_t offset, uint64_t group_bytes, int64_t stride);
 pif_pattern* pif_pattern_member(uint64_t member, uint64_t members, uint64_t record_bytes, uint64_t position);
 pif_pattern* pif_pattern_view(int64_t displacement, const pif_pattern* filetype);
