@@ -136,6 +136,7 @@ void Background::prune_answers() {
   for (;;) {
     context_.wait_to_change();
     context_.fibers.settle();
+    if (!context_.may_change()) continue;
     const auto done = context_.sessions.prune(context_.wall, kPruneStep);
     if (!done) spdlog::warn("{}", done.error().to_string());
     context_.fibers.sleep_until(context_.now + (done && !*done ? ServerContext::kTick : kPrunePeriod));

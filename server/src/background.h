@@ -1,5 +1,5 @@
-// What the server does by itself, each on a fiber that sleeps until its time. Where something changes, it does so only
-// while the server may change anything by itself. One thread.
+// The server does these things by itself, each on a fiber that sleeps until its time. One that changes something does
+// so only while the server may change anything by itself. One thread.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Background {
   void prune_answers();
 
   void end_and_abort(Session& session);
-  // What was written fails with the turn.
+  // An error fails the turn, with all that was written in it.
   void must(const Status& done);
 
   ServerContext& context_;

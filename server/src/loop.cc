@@ -99,6 +99,7 @@ void Loop::keep(std::shared_ptr<const daemon::Request> request, Result<net::Pack
   const bool depends = context_.rows.writing() || context_.rows.is_broken();
   answers_.push_back({std::move(request), std::move(result), depends});
   if (answers_.back().request->token == 0) context_.replies.count_waiting(++not_deferred_);
+  PIF_ASSERT(not_deferred_ <= answers_.size(), not_deferred_, answers_.size());
 }
 
 Result<std::optional<net::Packet>> Loop::serve(const daemon::Request& request) {

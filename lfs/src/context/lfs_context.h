@@ -30,7 +30,7 @@ enum class Standing : std::uint8_t {
 };
 
 struct LfsContext {
-  // Of requests that came before the server has admitted this LFS.
+  // At most so many requests wait until the server has admitted this LFS.
   static constexpr std::size_t kWaitingMax = 4096;
   static constexpr std::uint64_t kWaitingBytesMax = 64u << 20;  // of their bodies
 

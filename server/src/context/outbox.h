@@ -65,7 +65,7 @@ class Outbox {
     std::deque<std::uint64_t> committed;
     daemon::Event news;  // something is to be told
   };
-  // What one request tells.
+  // The files that one request is about.
   struct Batch {
     std::vector<std::uint64_t> removed;
     std::vector<std::uint64_t> committed;

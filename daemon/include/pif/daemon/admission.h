@@ -13,7 +13,7 @@ namespace pif::daemon {
 
 class Admission {
  public:
-  // What waits at once, at most.
+  // At most so much waits at once.
   struct Limits {
     std::size_t requests = 0;
     std::uint64_t bytes = 0;  // of their bodies

@@ -11,7 +11,7 @@
 
 namespace pif::daemon {
 
-// What a daemon does in its turns.
+// A daemon does these in its turns.
 class TurnHandler {
  public:
   // The messenger has waited: the clock is looked at now.
