@@ -157,6 +157,7 @@ Outbox::Batch Outbox::take(Line& line) {
 }
 
 Status Outbox::tell(std::uint32_t node, const Batch& batch) {
+  PIF_ASSERT(context_.fibers.in_fiber() && batch.removed.size() <= kSettleIdsMax, node, batch.removed.size());
   PIF_TRY(context_.turn.commit());  // what was released in this turn is noted as that before anybody is told
   if (!context_.may_change()) return fail(Code::kRetry, "commits are held");
   if (auto sent = send(node, batch); !sent) {

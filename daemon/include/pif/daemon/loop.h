@@ -1,6 +1,6 @@
 // The loop of a daemon. It goes round in turns: what has come is taken, within bounds; all fibers go on until each
-// waits; then the turn ends, and what it has changed becomes durable and is answered. What has its time is a fiber, so
-// fibers alone say when the next turn begins. One thread.
+// waits; then the turn ends, and what it has changed becomes durable and is answered. Each timer is a fiber that
+// sleeps, so fibers alone say when the next turn begins. One thread.
 #pragma once
 
 #include <atomic>
