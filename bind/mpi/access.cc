@@ -115,7 +115,9 @@ Outcome File::cut_to_length(std::uint64_t skip, std::uint64_t* bytes) {
 Outcome File::write(std::uint64_t skip, const Memory& memory, const DatatypePtr& type, std::uint64_t bytes) {
   const std::uint64_t end = end_of(skip, bytes);
   std::uint64_t moved = 0;
-  PIF_MPI_TRY(pass(Direction::kWrite, skip, bytes, memory, type, &moved));
+  Outcome out = pass(Direction::kWrite, skip, bytes, memory, type, &moved);
+  if (!out.ok() && is_new_ && lost_.ok()) lost_ = out;
+  PIF_MPI_TRY(out);
   PIF_ASSERT(moved == bytes, moved, bytes);
   if (end <= length_seen_) return {};
   length_seen_ = end;

@@ -144,6 +144,7 @@ class File {
   pif_file* file_ = nullptr;
   bool is_new_ = false;  // this job's alone until it is closed: all its processes write it, and nobody else sees it
   bool is_exclusive_ = false;
+  Outcome lost_;                   // of the first write to a new file that failed: it cannot be whole
   std::uint64_t length_seen_ = 0;  // it is at least as long
 
   std::uint64_t etype_bytes_ = 1;

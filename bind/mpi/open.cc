@@ -175,10 +175,11 @@ Outcome File::close_one(pif_file** file) {
   return out;
 }
 
-// All have written what they want before rank 0 commits it, and all learn how that ended.
+// All have written what they want before rank 0 commits it, and all learn how that ended. A program may pass over the
+// error of a write: the file must not be there then.
 Outcome File::finish_new() {
   PIF_ASSERT(is_new_ && file_ != nullptr);
-  Outcome out = team_.agree(ask([&](auto*) { return pif_done(file_); }));
+  Outcome out = team_.agree(lost_.ok() ? ask([&](auto*) { return pif_done(file_); }) : lost_);
   if (team_.rank() == 0) {
     if (out.ok()) out = ask([&](auto*) { return pif_commit(file_); });
     if (!out.ok()) (void)ask([&](auto*) { return pif_abort(file_); });
