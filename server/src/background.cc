@@ -19,6 +19,7 @@ constexpr Duration kPrunePeriod = std::chrono::hours(1);  // from the end of the
 // before it is stored.
 void Background::start() {
   daemon::Fibers& fibers = context_.fibers;
+  PIF_ASSERT(!fibers.in_fiber() && !context_.rows.writing());
   fibers.start<&Background::begin_serving>(*this);
   fibers.start<&Background::end_hold>(*this);
   fibers.start<&Background::look_at_description>(*this);
@@ -93,6 +94,7 @@ void Background::end_and_abort(Session& session) {
   std::vector<std::uint64_t> files(session.creating.begin(), session.creating.end());
   std::erase_if(files, [&](std::uint64_t file) { return context_.shared.has_others(file, session.id); });
   std::sort(files.begin(), files.end());
+  PIF_ASSERT(files.size() <= session.creating.size(), session.id, files.size());
   for (const std::uint64_t file : files) must(abort_pending(context_, file));
   context_.rows.on_abort([this, id = session.id, uid = session.who.uid, files] {
     if (files.empty()) return;
@@ -139,7 +141,7 @@ void Background::prune_answers() {
     if (!context_.may_change()) continue;
     const auto done = context_.sessions.prune(context_.wall, kPruneStep);
     if (!done) spdlog::warn("{}", done.error().to_string());
-    context_.fibers.sleep_until(context_.now + (done && !*done ? ServerContext::kTick : kPrunePeriod));
+    context_.sleep(done && !*done ? ServerContext::kTick : kPrunePeriod);
   }
 }
 

@@ -61,6 +61,7 @@ void Loop::begin_turn() {
 // Fibers that wait for the turn's end go on in the next one.
 Result<bool> Loop::end_turn() {
   finish_turn();
+  PIF_ASSERT(answers_.empty(), answers_.size());
   return false;
 }
 

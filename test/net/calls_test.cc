@@ -303,6 +303,21 @@ TEST_CASE("waiting for one call keeps the replies to others") {
   REQUIRE(caller.wait(second).error().code == Code::kInternal);  // once only
 }
 
+TEST_CASE("a request that is sent again with its id is not answered by what became of it before") {
+  FakeMessenger messenger;
+  Caller caller(messenger, 1);
+  const auto first = caller.start(1, request(), 3s, "a");
+  Packet same = request();
+  same.envelope.set_id(first);
+  messenger.incoming.emplace_back(0s, closed(1));
+  REQUIRE(caller.pump(kNever));
+  REQUIRE(caller.is_done(first));  // and nobody waits for it
+  REQUIRE(caller.start(1, std::move(same), 3s, "a") == first);
+  REQUIRE(!caller.is_done(first));
+  messenger.incoming.emplace_back(1s, done(1, first));
+  REQUIRE(caller.wait(first));
+}
+
 TEST_CASE("a silent peer costs a caller eight seconds") {
   FakeMessenger messenger;
   Caller caller(messenger, 1);

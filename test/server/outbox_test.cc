@@ -114,5 +114,24 @@ TEST_CASE("an LFS that is down is told when it is up again, one that cannot be r
   CHECK(client.nodes().doomed() == 0);
 }
 
+TEST_CASE("a turn that lasts longer than a tick comes to its end, and what has its time goes on in the next one") {
+  World world;
+  Client client(world);
+  const auto send = world.messenger->on_send;
+  world.messenger->on_send = [&](net::PeerId peer, const net::Packet& packet) {
+    if (packet.envelope.has_settle()) world.clock.advance(std::chrono::seconds(3));  // as if the machine was busy
+    send(peer, packet);
+  };
+  const auto file = put_on_first(client, "/f");
+  world.run();
+  REQUIRE(take_settles(world).size() == 1);
+  world.live(11);  // nobody answers in time
+  REQUIRE(client.remove("/f") == Code::kOk);
+  const auto settles = world.settles({1});
+  REQUIRE(settles.size() == 1);
+  CHECK(settles.at(1).front().removed(0) == file);
+  CHECK(client.nodes().doomed() == 0);
+}
+
 }  // namespace
 }  // namespace pif::server::testing

@@ -14,6 +14,7 @@ CallId Caller::start(PeerId peer, Packet request, Duration timeout, std::string 
   auto id = std::make_shared<CallId>(0);
   *id = calls_.start(peer, std::move(request), timeout, std::move(peer_name),
                      [this, id](Result<Packet> result) { done_.insert_or_assign(*id, std::move(result)); });
+  done_.erase(*id);  // of a request that had the same id, and for which nobody waited
   return *id;
 }
 

@@ -142,7 +142,7 @@ void Outbox::keep_telling(std::uint32_t node) {
     const Batch batch = is_there ? take(line) : Batch();
     if (is_there && tell(node, batch)) continue;
     line.removed.insert(line.removed.begin(), batch.removed.begin(), batch.removed.end());
-    context_.fibers.sleep_until(context_.now + kRetryPause);
+    context_.sleep(kRetryPause);
   }
 }
 
