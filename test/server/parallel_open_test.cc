@@ -333,7 +333,7 @@ TEST_CASE("sessions of the group's user count with it, and hear its value before
   CHECK(count(other, 1) == "invalid");
   CHECK(count(other, INT64_MIN) == "invalid");
   CHECK(count(other, 0) == std::to_string(INT64_MAX));
-  CHECK(count(stranger, 0) == "permission");
+  CHECK(count(stranger, 0) == "permission-denied");
   CHECK(code_of(scene.controller.ask(close_request(scene.group))) == Code::kOk);
   CHECK(count(other, 0) == "not-found");
 }
