@@ -1,5 +1,5 @@
 // The end of a turn of the loop, which fibers wait for: many requests share one transaction (docs/ARCHITECTURE.md
-// "Threads").
+// "Which thread runs what").
 #pragma once
 
 #include <optional>
