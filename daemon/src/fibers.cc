@@ -85,9 +85,9 @@ void Fibers::rethrow() {
 
 void Fibers::run() {
   PIF_ASSERT(current_ == nullptr);
+  const Time now = clock_.now();  // who has his time later goes on in the next turn, so that this one ends
   for (;;) {
-    while (!deadlines_.empty() && deadlines_.begin()->first <= clock_.now())
-      end_wait(deadlines_.begin()->second, false);
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now) end_wait(deadlines_.begin()->second, false);
     if (ready_.empty()) {
       ready_.assign(settling_.begin(), settling_.end());
       settling_.clear();

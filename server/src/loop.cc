@@ -137,8 +137,7 @@ Result<Session*> Loop::session_of(const daemon::Request& request, bool is_record
     PIF_ASSERT(session != nullptr && !session->has_ended());
     if (!is_recorded || !session->running.contains(request.envelope().id())) return session;
     PIF_TRY(check_room(context_));
-    context_.removals_over.wait();
-    if (context_.replies.is_dropped(request)) return nullptr;
+    if (!context_.removals_over.wait(request.deadline) || context_.replies.is_dropped(request)) return nullptr;
   }
 }
 

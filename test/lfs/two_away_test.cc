@@ -96,6 +96,7 @@ void miss_newer_generation(const Format& format, const std::function<void(Bevies
     REQUIRE_OK(cancelled);
     REQUIRE_OK(b.cancel(*cancelled));
     REQUIRE_OK(b.append(make_for(format, 7, 3)));
+    (void)self.pause(std::chrono::seconds(1));  // frames of what is published become pages
     b.nodes[kX]->kill();
     r.come_back();
     body(b, r, self);
@@ -127,6 +128,7 @@ TEST_CASE("rows that are others than a page says wait for the LFS that is away, 
     REQUIRE_OK(b.cancel(*cancelled));
     b.records.resize(first);
     REQUIRE_OK(b.append(make_records(800, kShort, 5)));
+    REQUIRE_OK(b.append(make_records(800, kShort, 6)));  // so many that frames become pages, whenever that begins
   };
   miss_newer_generation(Format::fixed(kShort), save_others, [](Bevies&, Rebuilding& r, sim::Actor& self) {
     const auto paused = r.await(self, {wire::kRebuilt, wire::kRebuildPauses});

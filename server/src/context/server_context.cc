@@ -102,6 +102,7 @@ Status check_room(const ServerContext& context) {
 void forget_waiting(ServerContext& context, net::PeerId peer) {
   context.replies.drop_peer(peer);
   context.nodes_news.notify();
+  context.removals_over.notify();
   context.admission.notify();
 }
 
