@@ -141,7 +141,7 @@ void Background::prune_answers() {
     if (!context_.may_change()) continue;
     const auto done = context_.sessions.prune(context_.wall, kPruneStep);
     if (!done) spdlog::warn("{}", done.error().to_string());
-    context_.sleep(done && !*done ? ServerContext::kTick : kPrunePeriod);
+    context_.pause_for(done && !*done ? ServerContext::kTick : kPrunePeriod);
   }
 }
 

@@ -13,10 +13,10 @@ namespace {
 void add_client(FileSystem& fs, ConnectOptions options, std::function<void(Client&, sim::Actor&)> body) {
   fs.world.spawn_main(
       "client",
-      [options, body = std::move(body)](sim::Actor& self) {
+      [&fs, options, body = std::move(body)](sim::Actor& self) {
         sim::ClientSide side(self);
         Client client = must(Client::connect_in(side.world(), sim::Cluster::kServer, options));
-        while (must(client.status()).nodes.empty()) self.pause(1ms);
+        must(client.status(fs.cluster.size()));  // all are up
         body(client, self);
       },
       sim::Who{0, {0}});

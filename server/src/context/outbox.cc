@@ -142,7 +142,7 @@ void Outbox::keep_telling(std::uint32_t node) {
     const Batch batch = is_there ? take(line) : Batch();
     if (is_there && tell(node, batch)) continue;
     line.removed.insert(line.removed.begin(), batch.removed.begin(), batch.removed.end());
-    context_.sleep(kRetryPause);
+    context_.pause_for(kRetryPause);
   }
 }
 

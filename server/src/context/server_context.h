@@ -109,15 +109,15 @@ struct ServerContext {
     while (!may_change()) admission.news().wait();
   }
   static constexpr Duration kTick = std::chrono::seconds(1);
-  // Sleeps for so long, counted from the begin of the turn, so that all with one period share turns; but from now if
+  // Waits so long, counted from the begin of the turn, so that all with one period share turns; but from now if
   // the turn has lasted longer. Returns when that was over. Called by a fiber.
-  Time sleep(Duration time) {
+  Time pause_for(Duration time) {
     Time due = now + time;
     if (const Time time_now = clock.now(); due <= time_now) due = time_now + time;
     fibers.sleep_until(due);
     return due;
   }
-  Time next_tick() { return sleep(kTick); }
+  Time next_tick() { return pause_for(kTick); }
 };
 
 struct Call {
