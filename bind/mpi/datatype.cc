@@ -358,7 +358,7 @@ Outcome decode_part(MPI_Datatype type, unsigned depth, Part* out) {
   return decode_of_one(contents, item, out);
 }
 
-// What types were decoded to, as attributes of these. It goes when the type is freed.
+// Keeps the decoded form of each type as an attribute of it, which goes when the type is freed.
 class KeptTypes {
  public:
   DatatypePtr find(MPI_Datatype type) {

@@ -27,7 +27,7 @@ Status Loop::serve(const std::atomic<bool>& stop) {
   return {};
 }
 
-// What is there already shares the turn.
+// The deliveries that are there already share the turn.
 Status Loop::take_more(const std::atomic<bool>& stop) {
   for (unsigned taken = 1; taken < deliveries_max_ && handler_.has_room(); ++taken) {
     if (stop.load(std::memory_order_acquire)) return {};

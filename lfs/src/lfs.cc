@@ -1,4 +1,4 @@
-// What an LFS does in a turn of its loop: deliveries in, handlers, group commits, answers out.
+// An LFS, and a turn of its loop: deliveries in, handlers, group commits, answers out.
 #include "pif/lfs/lfs.h"
 #include "pif/base/assert.h"
 
@@ -268,9 +268,9 @@ Result<bool> Lfs::Impl::end_turn() {
   return is_commit_due();
 }
 
-// What the turn's requests have decided. While changes are held nothing is committed; those under way end first.
+// Commits what the turn's requests have decided. While changes are held nothing is committed; those under way end
+// first.
 void Lfs::Impl::commit() {
-  PIF_ASSERT(may_commit() || holding.is_asked());
   if (may_commit())
     context.batch.flush();
   else

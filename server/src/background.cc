@@ -15,20 +15,12 @@ constexpr Duration kPrunePeriod = std::chrono::hours(1);  // from the end of the
 
 }  // namespace
 
-// Their order is that of one turn in which all have their time: who is silent, and whose session is over, is known
-// before it is stored.
 void Background::start() {
   daemon::Fibers& fibers = context_.fibers;
   PIF_ASSERT(!fibers.in_fiber() && !context_.rows.writing());
   fibers.start<&Background::begin_serving>(*this);
   fibers.start<&Background::end_hold>(*this);
-  fibers.start<&Background::look_at_description>(*this);
-  fibers.start<&Background::declare_silent>(*this);
-  fibers.start<&Background::sweep_sessions>(*this);
-  fibers.start<&Background::expire_opens>(*this);
-  fibers.start<&Background::log_nodes>(*this);
-  fibers.start<&Background::count_pairs>(*this);
-  fibers.start<&Background::store_known>(*this);
+  fibers.start<&Background::do_each_second>(*this);
   fibers.start<&Background::prune_answers>(*this);
 }
 
@@ -57,35 +49,34 @@ void Background::end_hold() {
   }
 }
 
-void Background::look_at_description() {
-  for (;; context_.next_tick()) {
+// In this order: who is silent, and whose session is over, is known before it is stored.
+void Background::do_each_second() {
+  for (Time due{};; due = context_.next_tick()) {
     context_.wait_to_change();
     refresh_description(context_);
     if (context_.config.look_at_keys) context_.config.look_at_keys();
-  }
-}
-
-// Not where this comes late, as this process itself was stopped, or could not declare anything: heartbeats may wait to
-// be read.
-void Background::declare_silent() {
-  for (Time due{};; due = context_.next_tick()) {
-    context_.wait_to_change();
-    if (context_.now - due <= kCameLate) must(server::declare_silent(context_));
+    // Not where this comes late, as this process itself was stopped, or could not declare anything: heartbeats may wait
+    // to be read.
+    if (context_.now - due <= kCameLate) must(declare_silent(context_));
+    sweep_sessions();
+    released(context_, context_.opens.expire(context_.wall));
+    context_.outbox.expire_held(context_.wall);
+    context_.registry.log_changes(context_.now);
+    pair_census_.step(context_);
+    if (context_.locks.has_ended()) must(context_.locks.erase_ended());
+    if (context_.registry.has_unstored()) must(context_.registry.store_all());
   }
 }
 
 void Background::sweep_sessions() {
-  for (;; context_.next_tick()) {
-    context_.wait_to_change();
-    context_.sessions.probe_silent(context_.now, [this](net::PeerId peer) {
-      net::Packet sign;  // for nobody's request: it is dropped, if there is somebody
-      sign.envelope.set_working(true);
-      (void)context_.world.messenger.send(peer, std::move(sign));
-    });
-    context_.sessions.sweep(
-        context_.now, [this](Session& session) { end_session(context_, session); },
-        [this](Session& session) { end_and_abort(session); });
-  }
+  context_.sessions.probe_silent(context_.now, [this](net::PeerId peer) {
+    net::Packet sign;  // for nobody's request: it is dropped, if there is somebody
+    sign.envelope.set_working(true);
+    (void)context_.world.messenger.send(peer, std::move(sign));
+  });
+  context_.sessions.sweep(
+      context_.now, [this](Session& session) { end_session(context_, session); },
+      [this](Session& session) { end_and_abort(session); });
 }
 
 // It does not come back: what it was creating alone is given up.
@@ -94,43 +85,12 @@ void Background::end_and_abort(Session& session) {
   std::vector<std::uint64_t> files(session.creating.begin(), session.creating.end());
   std::erase_if(files, [&](std::uint64_t file) { return context_.shared.has_others(file, session.id); });
   std::sort(files.begin(), files.end());
-  PIF_ASSERT(files.size() <= session.creating.size(), session.id, files.size());
   for (const std::uint64_t file : files) must(abort_pending(context_, file));
   context_.rows.on_abort([this, id = session.id, uid = session.who.uid, files] {
     if (files.empty()) return;
     Session& again = context_.sessions.absent(id, uid, context_.now);
     again.creating.insert(files.begin(), files.end());
   });
-}
-
-void Background::expire_opens() {
-  for (;; context_.next_tick()) {
-    context_.wait_to_change();
-    released(context_, context_.opens.expire(context_.wall));
-    context_.outbox.expire_held(context_.wall);
-  }
-}
-
-void Background::log_nodes() {
-  for (;; context_.next_tick()) {
-    context_.wait_to_change();
-    context_.registry.log_changes(context_.now);
-  }
-}
-
-void Background::count_pairs() {
-  for (;; context_.next_tick()) {
-    context_.wait_to_change();
-    pair_census_.step(context_);
-  }
-}
-
-void Background::store_known() {
-  for (;; context_.next_tick()) {
-    context_.wait_to_change();
-    if (context_.locks.has_ended()) must(context_.locks.erase_ended());
-    if (context_.registry.has_unstored()) must(context_.registry.store_all());
-  }
 }
 
 // A step at a time, and after all others of its turn.

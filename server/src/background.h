@@ -1,5 +1,5 @@
-// The server does these things by itself, each on a fiber that sleeps until its time. One that changes something does
-// so only while the server may change anything by itself. One thread.
+// The server does these things by itself, on fibers that sleep until their time. One that changes something does so
+// only while the server may change anything by itself. One thread.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,10 @@ class Background {
   // ---- on a fiber each ----
   void begin_serving();
   void end_hold();
-  void look_at_description();
-  void declare_silent();
-  void sweep_sessions();
-  void expire_opens();
-  void log_nodes();
-  void count_pairs();
-  void store_known();
+  void do_each_second();
   void prune_answers();
 
+  void sweep_sessions();
   void end_and_abort(Session& session);
   // An error fails the turn, with all that was written in it.
   void must(const Status& done);

@@ -184,8 +184,8 @@ void AppendCoordinator::settle(const FilePtr& file, std::uint64_t period) {
   }
 }
 
-// What was sent to the deputy may have been shown, or will be. But of what was noted there before this sequencer went
-// on without it, and gave out its rows to others, nothing was.
+// A length that was sent to the deputy may have been shown, or will be. But none was that was noted there before this
+// sequencer went on without it, and gave out its rows to others.
 Result<std::optional<AppendCoordinator::Publication>> AppendCoordinator::news_of(const File& file,
                                                                                  const Noting::Noted& said) const {
   PIF_ASSERT(file.is_settling && !file.is_settled && file.sequencer.idle(), file.component->file.value);

@@ -110,7 +110,7 @@ void LfsContext::remove_files(FileId file) {
 void LfsContext::remove_files_now(FileId file) {
   const Status removed = disk([&] { return component::remove_files(world.storage, components.stem(file)); });
   components.set_removing(file, false);
-  // What stays behind is an orphan, which the next start puts aside.
+  // Files that stay behind are orphans, which the next start puts aside.
   if (!removed) spdlog::warn("file {}: {}", name_of(file), removed.error().text);
 }
 

@@ -240,7 +240,7 @@ Status remove_trees(ServerContext& context, Call& call, const proto::Remove& ask
     context.removals_over.notify();
   });
   for (;;) {
-    const auto turn = context.removing.acquire();
+    const auto place = context.removing.acquire();
     if (context.weight >= kWeightPerTurn) context.turn.next();
     PIF_TRY(wait_until_may_change(context));
     PIF_TRY_VALUE(const bool is_done, step_remove(context, removal, kPart));

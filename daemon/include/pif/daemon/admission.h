@@ -22,8 +22,6 @@ class Admission {
   // All outlive it. busy: what a request is told that finds no room.
   Admission(Fibers& fibers, const Replies& replies, Limits limits, std::string busy)
       : replies_(replies), limits_(limits), busy_(std::move(busy)), news_(fibers) {}
-  // Nobody waits any more.
-  ~Admission() = default;
 
   // Waits for news, or until then; the caller looks again. False: nobody waits for the answer any more. kBusy: too much
   // waits already. Called by the request's fiber.
